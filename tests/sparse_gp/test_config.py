@@ -3,14 +3,14 @@ from dataclasses import replace
 from nongauss import SparseGPRegressor
 from nongauss.sparse_gp.config import FEW_INDUCING, FINE_INDUCING, MANY_INDUCING, GPRecipe
 from nongauss.sparse_gp.kernels import Cyclic, Linear, Matern52, Space, Sum
-from nongauss.sparse_gp.likelihoods import Censored, Gaussian, Poisson, StudentT
+from nongauss.sparse_gp.likelihoods import Censored, Gamma, Gaussian, Poisson, StudentT
 
 
 def test_an_average_over_scales_with_gaussian_noise_of_numbers_on_a_continuous_scale():
     plain = GPRecipe.of(SparseGPRegressor(max_iter=1, tol=1.0))
     assert plain.kernels(Gaussian(), 5000) == [Matern52(), Sum((Matern52(),) * 2)]
     assert plain.kernels(Gaussian(), 50) == [Matern52(), Sum((Matern52(),) * 4)]
-    assert plain.kernels(StudentT(), 50) == [Matern52(), Sum((Matern52(),) * 2)]
+    assert plain.kernels(StudentT(), 50) == plain.kernels(Gaussian(), 50)
     assert plain.kernels(Censored(of=StudentT()), 50) == [Matern52(), Sum((Matern52(),) * 2)]
     assert plain.kernels(StudentT(), 5000) == plain.kernels(Poisson(), 50) == [Matern52()]
     assert replace(plain, n_components=2).kernels(StudentT(), 50) == [Matern52()]
@@ -26,7 +26,8 @@ def test_default_number_of_inducing_inputs():
     assert plain.inducing_for(Gaussian(), 1200) == MANY_INDUCING
     assert plain.inducing_for(Poisson(), 50) == FEW_INDUCING
     assert replace(plain, n_inducing=7).inducing_for(Poisson(), 50) == 7
-    assert plain.inducing_for(StudentT(), 50) == FINE_INDUCING
+    assert plain.inducing_for(StudentT(), 950) == 950
+    assert plain.inducing_for(StudentT(), 1200) == plain.inducing_for(Gamma(), 50) == FINE_INDUCING
     assert plain.inducing_for(StudentT(), 5000) == FEW_INDUCING
 
 

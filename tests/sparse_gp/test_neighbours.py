@@ -12,7 +12,7 @@ import nongauss
 from nongauss import SparseGPRegressor
 from nongauss.sparse_gp import config
 from nongauss.sparse_gp.data import GPRows
-from nongauss.sparse_gp.neighbours import N_NEAR, NearResiduals
+from nongauss.sparse_gp.neighbours import N_NEAR, NearResiduals, are_counts
 from nongauss.sparse_gp.neighbours import residuals as residuals_of
 from nongauss.sparse_gp.predict import GPAverage
 
@@ -173,3 +173,26 @@ def test_rows_of_no_weight_tell_nothing_and_are_told(few_are_many):
     assert whole._near is not None
     assert_allclose(whole.predict(X), kept.predict(X))
     assert np.isfinite(whole.loo_).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("likelihood", ["gaussian", "student_t"])
+def test_rows_that_come_again_are_told_by_their_copies(few_are_many, likelihood):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = np.sin(X[:, 0]) + 0.5 * rng.normal(size=400)
+    train = np.concatenate([np.arange(300), np.arange(120)])
+    test = np.concatenate([np.arange(120, 180), np.arange(300, 400)])
+    model = SparseGPRegressor(likelihood, **HOW).fit(X[train], y[train])
+    law = model.predict_distribution(X[test])
+    inside = np.abs(law.cdf(y[test]) - 0.5) < 0.45
+    model._near = None
+    before = model.predict_distribution(X[test]).log_prob(y[test])
+    assert law.log_prob(y[test]).mean() > before.mean() + 0.1
+    assert inside.mean() > 0.8
+
+
+def test_weights_are_counts_where_most_rows_are_there_once():
+    assert are_counts(np.array([1.0, 1.0, 3.0, 1.0]))
+    assert not are_counts(np.array([1.0, 1.0, 2.5, 1.0]))
+    assert not are_counts(np.array([850.0, 900.0, 1.0]))

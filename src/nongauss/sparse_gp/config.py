@@ -23,7 +23,7 @@ and the rows up to which they are worth their time: yacht gained 0.2 to 0.5 nats
 concrete 0.1. Counts and labels gained nothing."""
 
 MOST_EXACT = 1000
-"""Distinct rows up to which Gaussian noise is treated exactly by default."""
+"""Rows up to which every one is an inducing input by default, with Gaussian, Laplace and Student-t noise."""
 
 FINE_SCALES, COARSE_SCALES = 4, 2
 """Terms of the sum that is averaged with one function: where every row is an inducing input, and else. Four
@@ -74,8 +74,14 @@ class GPRecipe:
             return [Sum((kernel,) * self.n_scales) if self.n_scales > 1 else kernel]
         if not self.averages(likelihood, n_rows) or isinstance(kernel, Sum):
             return [kernel]
-        every_row = likelihood.conjugate and self.inducing_for(likelihood, n_rows) >= n_rows
+        exact = likelihood.conjugate or likelihood.nears_gaussian
+        every_row = exact and self.inducing_for(likelihood, n_rows) >= n_rows
         return [kernel, Sum((kernel,) * (FINE_SCALES if every_row else COARSE_SCALES))]
+
+    def begins_with_gaussian(self, likelihood: Likelihood, n_rows: int) -> bool:
+        """Are models fitted with normal noise first, which tells where a fit with other noise begins?"""
+        every_row = self.inducing_for(likelihood, n_rows) >= n_rows
+        return likelihood.nears_gaussian and self.averages(likelihood, n_rows) and every_row
 
     def with_cycles(self, space: Space) -> list[Kernel]:
         """The kernel of one more model that is averaged, where weekdays, months or hours come again.
@@ -122,7 +128,8 @@ class GPRecipe:
 
     def inducing_for(self, likelihood: Likelihood, n_rows: int) -> int:
         """Number of inducing inputs for so many distinct rows."""
-        if self.n_inducing is None and likelihood.conjugate and n_rows <= MOST_EXACT:
+        exact = likelihood.conjugate or likelihood.nears_gaussian
+        if self.n_inducing is None and exact and n_rows <= MOST_EXACT:
             return n_rows
         if self.n_inducing is None and likelihood.is_measured and not likelihood.conjugate:
             return FINE_INDUCING if n_rows <= MOST_FINE else FEW_INDUCING

@@ -84,16 +84,16 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         own variance and length-scales, which start at different values, smooth to rough. "auto": with
         Gaussian noise, and up to 2,000 rows with other likelihoods of numbers on a continuous scale, an
         average of two models, with 1 and with 4 functions (with 1 and 2 if not every row is an inducing
-        input or noise is not Gaussian). With fewer than 30 rows for each column a third model joins, in
-        which all columns share one length-scale. If `kernel` is a sum, and in all other cases, 1. Tables
-        with dates have one more model, also for counts and labels, in which weekdays, months and hours are
-        periodic. Above 1,000 rows with normal noise (also of log y), predictions are corrected from the
+        input, or noise is not Gaussian, Laplace or Student-t). With fewer than 30 rows for each column a
+        third model joins, in which all columns share one length-scale. If `kernel` is a sum, and in all other
+        cases, 1. Tables with dates have one more model, also for counts and labels, in which weekdays, months
+        and hours are periodic. Where inducing inputs are fewer than rows, predictions are corrected from the
         nearest rows if that predicts left-out rows better.
     n_inducing : "auto" or int, default "auto"
-        Number M of inducing inputs; time grows as N M^2. "auto": with Gaussian noise and up to 1,000
-        distinct rows every row (the exact Gaussian process), otherwise 500; for other likelihoods 100, or
-        300 with up to 2,000 rows if y is measured, not counted (heavy tails, varying noise, positive
-        numbers).
+        Number M of inducing inputs; time grows as N M^2. "auto": with Gaussian, Laplace and Student-t noise
+        every row up to 1,000 (with Gaussian noise the exact Gaussian process); above that 500 with Gaussian
+        noise. For other likelihoods 100, or 300 with up to 2,000 rows if y is measured, not counted (heavy
+        tails, varying noise, positive numbers).
     posterior : {"gaussian", "mixture"}, default "gaussian"
         Form of q(u). "mixture": `n_components` Gaussians, fitted after the hyper-parameters, for targets
         that f may explain in several ways, so that the posterior has several modes. It costs little, but

@@ -21,6 +21,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
@@ -121,19 +122,31 @@ class NearResiduals:
         return (near, distance) if own is None else self._others(near, distance, own)
 
     def law_of(
-        self, near: NDArray[np.intp], distance: FloatArray, length: float, ratio: float
+        self,
+        near: NDArray[np.intp],
+        distance: FloatArray,
+        length: float,
+        ratio: float,
+        copies: Copies | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """E r (n,) and var f / s^2 (n,) of rows with these neighbours, under h = `length` and a = `ratio`."""
+        """E r (n,) and var f / s^2 (n,) of rows with these neighbours, under h = `length` and a = `ratio`.
+
+        `copies`: of rows that are left out, what is left at their places.
+        """
+        residual, noise = self.residual[near], self.noise[near]
+        if copies is not None:
+            residual = residual + np.where(distance <= _SAME, copies.gap[:, None], 0.0)
+            noise = noise * np.where(near == copies.row[:, None], copies.more_noise[:, None], 1.0)
         places = self.X[near]
         squares = (places * places).sum(axis=2)
         products = places @ places.transpose(0, 2, 1)
         apart = np.sqrt(np.maximum(squares[:, :, None] + squares[:, None] - 2.0 * products, 0.0))
         C = ratio * np.exp(apart / -length)
         every = np.arange(N_NEAR)
-        C[:, every, every] = ratio + self.noise[near]
+        C[:, every, every] = ratio + noise
         k = ratio * np.exp(distance / -length)
         solved = np.linalg.solve(C, k[..., None])[..., 0]
-        mean = (solved * self.residual[near]).sum(axis=1)
+        mean = (solved * residual).sum(axis=1)
         return mean, np.maximum(ratio - (solved * k).sum(axis=1), 0.0)
 
     def _others(
@@ -148,6 +161,19 @@ class NearResiduals:
         kept = np.arange(N_NEAR + 1) != gone[:, None]
         shape = (len(near), N_NEAR)
         return near[kept].reshape(shape), distance[kept].reshape(shape)
+
+
+class Copies(NamedTuple):
+    """What is left at the places of rows that are left out, of which others may be copies.
+
+    `row` (n,): their numbers. `gap` (n,): how much the mean of f falls where the row leaves the process, so
+    that what is at its place is so much farther above it. `more_noise` (n,): the noise of the copies that
+    stay, as a share of that with the row.
+    """
+
+    row: NDArray[np.intp]
+    gap: FloatArray
+    more_noise: FloatArray
 
 
 def near_residuals(average: GPAverage, rows: GPRows) -> NearResiduals | None:
@@ -167,16 +193,21 @@ def near_residuals(average: GPAverage, rows: GPRows) -> NearResiduals | None:
     every = NearResiduals(rows.X * unit, residual, noise / variance, unit, 1.0, 1.0, variance, no_shift)
     some = np.random.default_rng(0).permutation(len(residual))[:MOST_JUDGED]
     judged = _Judged(average, rows, some)
-    near = every.nearest(every.X[some], residual[some])
+    near = every.nearest(every.X[some], np.where(judged.stays > 0.0, np.nan, residual[some]))
     best, least = every, math.inf
     for length, ratio in product(LENGTHS, RATIOS):
-        mean, open_part = every.law_of(*near, length, ratio)
-        total = open_part + every.noise[some]
-        rest = (residual[some] + judged.gap - mean) ** 2 / total
-        loss = float((np.log(total) + math.log(rest.mean())).mean())
+        mean, open_part = every.law_of(*near, length, ratio, judged.copies)
+        total = open_part + every.noise[some] * judged.counted
+        rest = float(judged.share @ ((residual[some] + judged.copies.gap - mean) ** 2 / total))
+        loss = float(judged.share @ np.log(total)) + math.log(rest)
         if loss < least:
-            best, least = replace(every, length=length, ratio=ratio, variance=float(rest.mean())), loss
-    return _worth_keeping(best, best.law_of(*near, best.length, best.ratio), judged)
+            best, least = replace(every, length=length, ratio=ratio, variance=rest), loss
+    return _worth_keeping(best, best.law_of(*near, best.length, best.ratio, judged.copies), judged)
+
+
+def are_counts(weight: FloatArray) -> bool:
+    """Do weights tell how many equal rows were merged: whole numbers, 1 for most?"""
+    return bool((weight == np.rint(weight)).all() and np.median(weight) == 1.0)
 
 
 def residuals(average: GPAverage, rows: GPRows) -> tuple[FloatArray, FloatArray]:
@@ -198,17 +229,26 @@ def residuals(average: GPAverage, rows: GPRows) -> tuple[FloatArray, FloatArray]
 class _Judged:
     """The rows by which it is judged whether neighbours tell anything, and moments of f without each of them.
 
-    `gap` (n,): how much the mean of f at a row falls where the row is left out.
+    Of copies that were merged to a row of greater weight one is left out, and each counts: `stays` (n,) is
+    the weight that is left, `counted` (n,) the number of copies, `share` (n,) their part in all.
     """
 
     def __init__(self, average: GPAverage, rows: GPRows, some: NDArray[np.intp]) -> None:
         self.posterior = average.posteriors[0]
         part = rows.take(some)
         self.y = part.y
-        left_out, variance = left_out_moments(self.posterior, *part, is_exact=False)
+        merged = are_counts(rows.weight)
+        out = np.minimum(part.weight, 1.0) if merged else part.weight
+        self.stays = part.weight - out
+        self.counted = part.weight if merged else np.ones(len(some))
+        self.share = self.counted / self.counted.sum()
+        without = part._replace(weight=out)
+        left_out, variance = left_out_moments(self.posterior, *without, is_exact=False)
         shift = part.shift * self.posterior.likelihood.rates[0]
-        self.gap = self.posterior.mean(part.X)[:, 0] + shift - left_out[0, :, 0]
-        self.mean = average.mean(part.X) + shift - self.gap
+        gap = self.posterior.mean(part.X)[:, 0] + shift - left_out[0, :, 0]
+        more = part.weight / np.where(self.stays > 0.0, self.stays, part.weight)
+        self.copies = Copies(some, gap, more)
+        self.mean = average.mean(part.X) + shift - gap
         self.variance = variance[0, :, 0]
 
     def log_density(self, shift: FloatArray, more: FloatArray, psi: FloatArray) -> FloatArray:
@@ -226,8 +266,8 @@ class _Judged:
         """
 
         def loss(x: FloatArray) -> float:
-            told = self.log_density(shift, math.exp(x[0]) * open_part, x[1:]).sum()
-            return (0.5 * float(((x - start) ** 2).sum()) - float(told)) / len(shift)
+            told = self.share @ self.log_density(shift, math.exp(x[0]) * open_part, x[1:])
+            return 0.5 * float(((x - start) ** 2).sum()) / len(shift) - float(told)
 
         start = np.array([math.log(variance), *self.posterior.psi])
         limits = [(start[0] - _ROOM, start[0] + _ROOM), *self.posterior.likelihood.bounds()]
@@ -243,7 +283,9 @@ def _worth_keeping(
     _, before = judged.best(nothing, nothing, best.variance)
     x, after = judged.best(*told, best.variance)
     gain = after - before
-    if not gain.mean() > DOUBTS * float(gain.std()) / math.sqrt(len(gain)):
+    mean = float(judged.share @ gain)
+    spread = math.sqrt(float(judged.share @ (gain - mean) ** 2))
+    if not mean > DOUBTS * spread * math.sqrt(float(judged.share @ judged.share)):
         return None
     return replace(best, variance=math.exp(x[0]), psi_shift=x[1:] - judged.posterior.psi)
 

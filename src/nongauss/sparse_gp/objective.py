@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -78,7 +78,8 @@ class QAtSites(NamedTuple):
     """q at some sites, and what the bound and its derivatives need."""
 
     sites: GaussianSites
-    latents: tuple[LatentQ, ...]
+    latents: tuple[Any, ...]
+    """`LatentQ`, or `every_row.RowQ`."""
     centred: FloatArray
     """mu - c (N, L), without the rows' shift."""
     products: tuple[list[FloatArray], ...]

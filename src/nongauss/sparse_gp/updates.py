@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from nongauss.sparse_gp.buffers import product
 from nongauss.sparse_gp.data import GPRows
+from nongauss.sparse_gp.every_row import RowKernels, by_row_kernels, row_bound_at, row_mean_at
 from nongauss.sparse_gp.objective import (
     LatentQ,
     QAtSites,
@@ -50,25 +51,40 @@ LAST_TOL, LAST_STEPS = 1e-9, 50
 """For the q that predicts: nats a row below which a step is not worth another, and the most steps."""
 
 
+def q_at(kernels: KernelBlocks | RowKernels, sites: GaussianSites) -> QAtSites:
+    """q at some sites, and the bound there."""
+    return row_bound_at(kernels, sites) if isinstance(kernels, RowKernels) else bound_at(kernels, sites)
+
+
 def converge_q(
-    blocks: KernelBlocks, sites: GaussianSites, tol: float, most_steps: int = MOST_STEPS
+    blocks: KernelBlocks | RowKernels, sites: GaussianSites, tol: float, most_steps: int = MOST_STEPS
 ) -> QAtSites:
     """Move the sites until a step gains less than `tol` nats a unit of weight. May raise LinAlgError."""
     model, rows = blocks.model, blocks.rows
     if model.likelihood.conjugate:
-        return bound_at(blocks, first_sites(model, rows, blocks.params.psi))
+        return q_at(blocks, first_sites(model, rows, blocks.params.psi))
 
     def steps_from(best: QAtSites) -> Callable[[float], QAtSites]:
         way = _mean_first(blocks, best)
         if way is None:
             way = partial(best.sites.towards, sites_at(best.centred, best.expectation, rows.weight))
-        return lambda step: bound_at(blocks, way(step))
+        return lambda step: q_at(blocks, way(step))
 
     enough = tol * rows.weight.sum()
-    return climb(bound_at(blocks, sites), steps_from, model.likelihood.first_step, enough, most_steps)
+    return climb(_q_to_begin_with(blocks, sites), steps_from, model.likelihood.first_step, enough, most_steps)
 
 
-def _mean_first(blocks: KernelBlocks, at: QAtSites) -> Callable[[float], GaussianSites] | None:
+def _q_to_begin_with(kernels: KernelBlocks | RowKernels, sites: GaussianSites) -> QAtSites:
+    """q at these sites; without negative precisions, where these leave no density at other parameters."""
+    try:
+        return q_at(kernels, sites)
+    except np.linalg.LinAlgError:
+        if not (sites.precision < 0).any():
+            raise
+        return q_at(kernels, sites._replace(precision=np.maximum(sites.precision, 0.0)))
+
+
+def _mean_first(blocks: KernelBlocks | RowKernels, at: QAtSites) -> Callable[[float], GaussianSites] | None:
     """Sites of a step t that moves the mean of q by precisions b of its own, or None where there are none.
 
     With q's mean mu - c = K' K_zz^-1 K a, a = lambda - beta (mu - c), the mean mu* that sites (b (y - c), b)
@@ -83,7 +99,8 @@ def _mean_first(blocks: KernelBlocks, at: QAtSites) -> Callable[[float], Gaussia
         return None
     own = rows.weight[:, None] * found
     residual = rows.y[:, None] - model.centre(rows.shift)
-    goal = mean_at(blocks, GaussianSites(own * residual, own))
+    at_goal = GaussianSites(own * residual, own)
+    goal = row_mean_at(blocks, at_goal) if isinstance(blocks, RowKernels) else mean_at(blocks, at_goal)
     start, end = at.sites.linear - at.sites.precision * at.centred, own * (residual - goal)
     target = GaussianSites(end, -2.0 * rows.weight[:, None] * at.expectation.d_variance)
 
@@ -147,16 +164,22 @@ class SitesSoFar(NamedTuple):
 class HyperObjective:
     """Bound plus log prior at a flat vector of parameters, with its gradient. Remembers the last sites.
 
-    `moves_inputs`: do inducing inputs move? `is_exact`: is the bound the evidence of the exact process?
-    Sites are replaced, never changed.
+    `moves_inputs`: do inducing inputs move? `is_exact`: are they the rows, so that q is that of the process
+    itself? `sites` are the first ones, if they are known. Sites are replaced, never changed.
     """
 
     def __init__(
-        self, model: GPModel, rows: GPRows, params: GPParams, moves_inputs: bool, is_exact: bool
+        self,
+        model: GPModel,
+        rows: GPRows,
+        params: GPParams,
+        moves_inputs: bool,
+        is_exact: bool,
+        sites: GaussianSites | None = None,
     ) -> None:
         self.model, self.rows, self.params = model, rows, params
         self.moves_inputs, self.is_exact = moves_inputs, is_exact
-        self.sites: GaussianSites = first_sites(model, rows, params.psi)
+        self.sites: GaussianSites = first_sites(model, rows, params.psi) if sites is None else sites
         self.best, self.best_sites = -np.inf, self.sites
 
     def __call__(self, flat: Float[np.ndarray, " P"]) -> tuple[float, Float[np.ndarray, " P"], float]:
@@ -164,14 +187,22 @@ class HyperObjective:
         params = self.params.like(flat)
         prior, prior_thetas, prior_psi = log_prior(self.model, params)
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.is_exact:
+            if self.is_exact and self.model.likelihood.conjugate:
                 at = exact_evidence(self.model, params, self.rows)
                 bound, by_psi = at.value, at.by_psi
                 by_thetas, by_Z = [at.by_theta], np.zeros_like(params.Z)
             else:
-                bound, by_thetas, by_psi, by_Z = self._sparse(params)
+                most = MOST_STEPS if np.isfinite(self.best) else LAST_STEPS  # sites that know nothing yet
+                blocks, q = self.converged(params, CLOSE_TOL, most)
+                bound, by_psi = q.bound, self.rows.weight @ q.expectation.d_params
+                if isinstance(blocks, RowKernels):
+                    by_thetas, by_Z = by_row_kernels(blocks, q), np.zeros_like(params.Z)
+                else:
+                    by_thetas, by_Z = self._sparse(blocks, q)
         if bound + prior > self.best:
             self.best, self.best_sites = bound + prior, self.sites
+        else:
+            self.sites = self.best_sites  # those of a step too far lead nowhere
         gradient = [by + more for by, more in zip(by_thetas, prior_thetas, strict=True)]
         inputs = INPUT_UNIT * by_Z.ravel() if self.moves_inputs else np.zeros(0)
         return bound + prior, np.concatenate([*gradient, by_psi + prior_psi, inputs]), bound
@@ -186,31 +217,30 @@ class HyperObjective:
 
     def converged(
         self, params: GPParams, tol: float, most_steps: int = MOST_STEPS
-    ) -> tuple[KernelBlocks, QAtSites]:
+    ) -> tuple[KernelBlocks | RowKernels, QAtSites]:
         """Kernel matrices and q at these parameters, from the sites of the last evaluation."""
-        blocks = KernelBlocks(self.model, params, self.rows)
+        made = RowKernels if self.is_exact else KernelBlocks
+        blocks = made(self.model, params, self.rows)
         q = converge_q(blocks, self.sites, tol, most_steps)
         if np.isfinite(q.bound):
             self.sites = q.sites
         return blocks, q
 
-    def at_rest(self, params: GPParams) -> tuple[KernelBlocks, QAtSites]:
+    def at_rest(self, params: GPParams) -> tuple[KernelBlocks | RowKernels, QAtSites]:
         """What predicts: q at the best parameters that were seen, from the sites of then."""
         self.sites = self.best_sites
         return self.converged(params, LAST_TOL, LAST_STEPS)
 
     def _sparse(
-        self, params: GPParams
-    ) -> tuple[float, list[Float[np.ndarray, " T"]], Float[np.ndarray, " K"], Float[np.ndarray, "M D"]]:
-        """F and its derivatives by thetas, psi and Z: the partial ones, as q has converged."""
+        self, blocks: KernelBlocks, q: QAtSites
+    ) -> tuple[list[Float[np.ndarray, " T"]], Float[np.ndarray, "M D"]]:
+        """The derivatives of F by thetas and Z: the partial ones, as q has converged."""
         model = self.model
-        most = MOST_STEPS if np.isfinite(self.best) else LAST_STEPS  # sites that know nothing yet
-        blocks, q = self.converged(params, CLOSE_TOL, most)
         by_thetas, by_Z = _inducing_part(blocks, q)
         pull = q.sites.linear - q.sites.precision * q.centred
         for block, (part, bases) in enumerate(blocks):
             for number, (kernel, theta, at) in enumerate(
-                zip(model.kernels, params.thetas, bases, strict=True)
+                zip(model.kernels, blocks.params.thetas, bases, strict=True)
             ):
                 own = model.latents_of(number)
                 latents = [q.latents[l] for l in own]
@@ -226,7 +256,7 @@ class HyperObjective:
                 by_thetas[number] += by_theta
                 by_thetas[number] += kernel.diagonal_backward(theta, model.space, self.rows.X[part], half)
                 by_Z += more
-        return q.bound, by_thetas, self.rows.weight @ q.expectation.d_params, by_Z
+        return by_thetas, by_Z
 
 
 def spread_product(at: Basis, q: LatentQ) -> Float[np.ndarray, "M N"]:

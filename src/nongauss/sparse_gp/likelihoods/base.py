@@ -96,6 +96,8 @@ class Likelihood(ABC):
     """What exp(psi) is, for people."""
     mean_is_latent: ClassVar[bool] = False
     """Is the mean of y that of f_1, in units of the target?"""
+    nears_gaussian: ClassVar[bool] = False
+    """Is y one function plus noise of a law that is not far from a normal one? See `beside_gaussian`."""
     recalibrates: ClassVar[bool] = False
     """Does it correct what it predicts by training rows left out, see `recalibrated`?"""
     several_modes: ClassVar[bool] = True
@@ -189,6 +191,10 @@ class Likelihood(ABC):
     def log_prior(self, psi: FloatArray) -> tuple[float, FloatArray]:
         """Log prior of the parameters, up to a constant, and its derivative (K,)."""
         return 0.0, np.zeros(len(psi))
+
+    def beside_gaussian(self, variance: float) -> FloatArray:
+        """Parameters (K,) of noise that is as near to normal noise of this variance as it gets."""
+        raise self._unsaid("beside_gaussian")
 
     def first_moments(self, y: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
         """A guess at q(f_n) from y_n: mean and variance (N, L). Here a wide one about `offset` (N, L)."""

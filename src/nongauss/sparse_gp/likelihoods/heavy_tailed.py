@@ -23,6 +23,9 @@ from nongauss.sparse_gp.likelihoods.real import noise_prior
 N_PRECISIONS = 129
 """Gaussians of which a predictive law is a mixture: over the precision of a heavy tail."""
 
+NEARLY_NORMAL = 50.0
+"""Degrees of freedom with which a fit starts that has been fitted with normal noise before."""
+
 _MIDDLE = 1e-9  # a distance below which y is at the mean
 _LOG_FLOOR = math.log(1e-3)  # of a scale, as a share of the target's standard deviation
 
@@ -32,10 +35,17 @@ class _HeavyTailed(Likelihood):
 
     target = "robust"
     mean_is_latent = True
+    nears_gaussian = True
 
     def first_moments(self, y: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
         """As wide as y is far away: every site starts with a positive precision, an outlier's a small one."""
         return np.array(offset), np.maximum((column(y) - offset) ** 2, 1.0)
+
+    def _within(self, psi: list[float]) -> FloatArray:
+        """Parameters, moved between their bounds."""
+        low, high = np.transpose(self.bounds())
+        out: FloatArray = np.clip(psi, low, high)
+        return out
 
     def mean_precision(self, y: FloatArray, mean: FloatArray, expectation: Expectation) -> FloatArray | None:
         """g / (y - m), g = dE/dm: E log p is convex in (y - m)^2, so this quadratic lies below it."""
@@ -59,6 +69,10 @@ class Laplace(_HeavyTailed):
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Noise of a tenth of the target's variance, about its median."""
         return np.array([weighted_median(y, weight)]), np.array([0.5 * math.log(0.05)])
+
+    def beside_gaussian(self, variance: float) -> FloatArray:
+        """Of the same variance."""
+        return self._within([0.5 * math.log(0.5 * variance)])
 
     def bounds(self) -> list[tuple[float, float]]:
         """Between a thousandth and twice the target's standard deviation."""
@@ -143,6 +157,11 @@ class StudentT(_HeavyTailed):
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         """A scale of 0.3 about the median, 5 degrees of freedom."""
         return np.array([weighted_median(y, weight)]), np.array([math.log(0.3), math.log(5.0)])
+
+    def beside_gaussian(self, variance: float) -> FloatArray:
+        """Of the same variance, with `NEARLY_NORMAL` degrees of freedom."""
+        share = (NEARLY_NORMAL - 2.0) / NEARLY_NORMAL
+        return self._within([0.5 * math.log(share * variance), math.log(NEARLY_NORMAL)])
 
     def bounds(self) -> list[tuple[float, float]]:
         """Scale at least 0.005 of the target's standard deviation: below, single rows get all the density."""
