@@ -246,7 +246,8 @@ def _begun(cold: HyperObjective, begin: GPPosterior) -> HyperObjective:
     """An objective that begins at a posterior, if that is of the same law or better than where it would."""
     kept = begin.Z if cold.moves_inputs and begin.Z.shape == cold.params.Z.shape else cold.params.Z
     params = GPParams(begin.thetas, begin.psi, kept)
-    sites = _sites_beside(begin, cold.model, cold.rows)
+    same = begin.space == cold.model.space
+    sites = _sites_beside(begin, cold.model, cold.rows) if same else None
     warm = HyperObjective(cold.model, cold.rows, params, cold.moves_inputs, cold.is_exact, sites)
     if type(begin.likelihood) is type(cold.model.likelihood.fitted):
         return warm
