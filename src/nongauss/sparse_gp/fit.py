@@ -210,22 +210,15 @@ def fit_model(
     n_inducing = recipe.inducing_for(model.likelihood, len(rows.y))
     learned_from = learning_rows(rows, min(n_inducing, len(rows.y)) * model.n_leaves)
     Z = inducing_inputs(learned_from.X, n_inducing, seed)
-    fixed = are_all_rows(Z, learned_from.X)
     is_all = learned_from is rows and everywhere is None
-    params = start(model, psi, Z)
-    is_exact = fixed and is_all and len(rows.y) <= MOST_REPEATED * len(Z)
-    if not model.likelihood.conjugate:
-        is_exact &= recipe.n_components == 1 and is_without_white(model, params, rows)
-    if is_exact:
-        params = params._replace(Z=rows.X)
     if not is_all or recipe.n_components > 1:
         _refuse_spread(recipe)
     small = len(learned_from.y) * len(Z) ** 2 < WORTH_THREADS
     with threadpool_limits(limits=1 if small else None, user_api="blas"), recycled():
-        bound = HyperObjective(model, learned_from, params, not fixed, is_exact)
-        if begin is not None:
-            bound = _begun(bound, begin)
-            params = bound.params
+        whole = is_all and (model.likelihood.conjugate or recipe.n_components == 1)
+        bound = _objective(model, learned_from, start(model, psi, Z), whole)
+        bound = bound if begin is None else _begun(bound, begin)
+        fixed, params = not bound.moves_inputs, bound.params
         tol = recipe.tol * learned_from.weight.sum()
         rule = Rule(recipe.max_iter, lambda _: tol, PATIENCE)
         climber = lbfgs(bound, box(model, 0 if fixed else Z.size))
@@ -233,13 +226,25 @@ def fit_model(
         params = params.like(result.state)
         member = partial(FittedGP, model, first_bound=math.nan if result.trace else _bound_at(bound, params))
         if recipe.n_components > 1 and not (model.likelihood.conjugate or result.status is Status.STOPPED):
-            whole = bound if learned_from is rows else HyperObjective(model, rows, params, False, False)
-            return member(*_with_mixture(whole, params, result, recipe, seed, run))
+            on_all = bound if learned_from is rows else HyperObjective(model, rows, params, False, False)
+            return member(*_with_mixture(on_all, params, result, recipe, seed, run))
         if is_all:
             unsure = result.status is not Status.STOPPED and recipe.spreads(model, len(rows.y))
             return member(result, posterior_at(bound, params), _spread(bound, params) if unsure else None)
         latents = converged_latents(everywhere or Stream([rows]), model, params, run.checkpoint)
         return member(result, _posterior(model, params, *_stacked(latents)))
+
+
+def _objective(model: GPModel, rows: GPRows, params: GPParams, whole: bool) -> HyperObjective:
+    """The objective of some inducing inputs; by matrices between rows if these are all, and that is cheaper.
+
+    `whole`: are they all rows of the fit, and is q one Gaussian?
+    """
+    fixed = are_all_rows(params.Z, rows.X)
+    is_exact = whole and fixed and len(rows.y) <= MOST_REPEATED * len(params.Z)
+    is_exact = is_exact and (model.likelihood.conjugate or is_without_white(model, params, rows))
+    at = params._replace(Z=rows.X) if is_exact else params
+    return HyperObjective(model, rows, at, not fixed, is_exact)
 
 
 def _begun(cold: HyperObjective, begin: GPPosterior) -> HyperObjective:
