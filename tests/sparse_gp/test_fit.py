@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from nongauss import SparseGPRegressor
 from nongauss.optimise.course import Run, Status
 from nongauss.optimise.lbfgs import lbfgs
 from nongauss.sparse_gp import fit as fits
@@ -74,3 +75,20 @@ def test_too_many_rows_are_sampled_for_the_hyper_parameters(monkeypatch):
     _, result, posterior, *_ = fit_model(model(), data, np.array([-2.0]), recipe(5, 20), 0, Run())
     assert np.isfinite(posterior.alpha).all()
     assert result.n_iter
+
+
+def test_heavy_tailed_noise_finds_what_normal_noise_finds():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (350, 3))
+    y = np.sin(2 * X[:, 0]) + 0.3 * np.sin(9 * X[:, 1]) + 0.01 * rng.normal(size=350)
+    train, test = slice(150), slice(150, None)
+    density = {
+        likelihood: SparseGPRegressor(likelihood, random_state=0)
+        .fit(X[train], y[train])
+        .predict_distribution(X[test])
+        .log_prob(y[test])
+        .mean()
+        for likelihood in ("gaussian", "student_t", "laplace")
+    }
+    assert density["student_t"] > density["gaussian"] - 0.02
+    assert density["laplace"] > density["gaussian"] - 0.05
