@@ -212,7 +212,7 @@ def _typed(name: str, stamps: pd.Series[Any]) -> Column:
             if named == LOCAL
             else stamps.dt.tz_convert("UTC").dt.tz_localize(None)
         )
-    values = stamps.to_numpy(dtype="datetime64[us]", na_value=np.datetime64("NaT"))
+    values = stamps.to_numpy(dtype="datetime64[us]", na_value=np.datetime64("NaT", "us"))
     note = _zone_note(named) if named not in ("", UTC) else ""
     return Column(name, _since_1970(values), kind=Date.name, note=note, unit=f":{named}")
 
@@ -257,7 +257,7 @@ def _of_objects(objects: NDArray[np.object_]) -> pd.Series[Any]:
     if zones:
         stamps = pd.Series(pd.to_datetime(list(objects), utc=True))
         return stamps.dt.tz_convert(objects[~missing][0].tzinfo) if len(zones) == 1 else stamps
-    return pd.Series(np.where(missing, np.datetime64("NaT"), objects).astype("datetime64[us]"))
+    return pd.Series(np.where(missing, np.datetime64("NaT", "us"), objects).astype("datetime64[us]"))
 
 
 def _since_1970(stamps: NDArray[np.datetime64]) -> NDArray[np.float64]:
