@@ -57,6 +57,11 @@ def one_split(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray,
     }
 
 
+def spread_of(error: float) -> str:
+    """The standard error as a cell shows it; nothing of a single split."""
+    return "" if np.isnan(error) else f" ± {error:.2g}"
+
+
 def table(sets: dict[str, list[dict]]) -> list[str]:
     """The Markdown table: paper, peers, ours."""
     lines = [
@@ -72,8 +77,9 @@ def table(sets: dict[str, list[dict]]) -> list[str]:
         known = [row["fit_seconds"] for row in rows if row["fit_seconds"] is not None]
         seconds = f"{np.median(known):.1f}" if known else "–"
         lines.append(
-            f"| {name} | {len(rows)} | {paper['bp']:.4g} / {paper['ml']:.4g} | {rmse:.4g} ± {rmse_error:.2g} "
-            f"| {paper['pbp']} / {paper['dropout']} | {density:.3f} ± {density_error:.2g} "
+            f"| {name} | {len(rows)} | {paper['bp']:.4g} / {paper['ml']:.4g} "
+            f"| {rmse:.4g}{spread_of(rmse_error)} | {paper['pbp']} / {paper['dropout']} "
+            f"| {density:.3f}{spread_of(density_error)} "
             f"| {100 * coverage:.1f} % | {seconds} |"
         )
     return lines

@@ -119,9 +119,10 @@ def networks() -> str:
     """Networks on the published splits of the UCI sets."""
     papers, rows = published(), []
     for name, runs in results("tggm_uci_ml").items():
-        value, spread = mean(runs, "log_likelihood"), error(runs, "log_likelihood")
+        value = mean(runs, "log_likelihood")
+        spread = f"± {error(runs, 'log_likelihood'):.1g}" if len(runs) > 1 else "(one split)"
         pbp, dropout = papers[name]["pbp"], papers[name]["dropout"]
-        cells = [(pbp, f"{pbp:.2f}"), (dropout, f"{dropout:.2f}"), (value, f"{value:.2f} ± {spread:.1g}")]
+        cells = [(pbp, f"{pbp:.2f}"), (dropout, f"{dropout:.2f}"), (value, f"{value:.2f} {spread}")]
         rows.append((name, cells, True))
     return table("| set | PBP | MC dropout | TGGM |", rows)
 

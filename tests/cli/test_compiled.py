@@ -31,6 +31,7 @@ def test_a_second_command_finds_what_the_first_has_compiled(tmp_path):
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
     }
     command = [sys.executable, "-c", COUNTED, "fit", "x.csv", "--target", "y", "--model", "tggm"]
+    command += ["--set", "method=bp"]  # small fits by the default compile nothing
     command += ["--max-epochs", "2", "--force", "--out", "out"]
 
     def run():

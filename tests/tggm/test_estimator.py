@@ -96,7 +96,8 @@ def test_the_distribution_function_of_a_fitted_model_is_near_its_limit_of_many_p
     means, variances = predict.mixture(wide, ensemble.inflation, 1.0)
     z = (y[None, :, None] - ensemble.centre - ensemble.scale * means[..., 0]) / np.sqrt(variances[..., 0])
     many = ndtr(z / np.abs(ensemble.scale)).mean(axis=(0, 2))
-    assert np.abs(few - many).max() < 0.025
+    assert np.abs(few - many).max() < 0.035  # what a single unit that varies most may cost: `components`
+    assert np.abs(few - many).mean() < 0.01
     assert np.abs(few - many).mean() < 0.01
 
 

@@ -10,6 +10,7 @@ from scipy import special, stats
 from nongauss.core.device import replace
 from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import predict
+from nongauss.tggm.blocks import BLOCK, in_blocks
 from nongauss.tggm.predict import N_POINTS, Ensemble
 from tggm.small import (
     CONFIG,
@@ -225,8 +226,8 @@ def test_sparse_rows_of_about_one_length_share_a_program_and_wide_ones_go_in_sma
         sizes.append(len(rows))
         return (rows,)
 
-    for n_inputs, blocks in ((70, [8192, 512]), (100_000, [512] * 17)):
+    for n_inputs, lengths in ((70, [8192, 512]), (100_000, [512] * 17)):
         sizes = []
         wide = params._replace(W0=np.zeros((1, 3, n_inputs)))
-        predict.in_blocks(seen, predict._BLOCK, wide, np.zeros((8200, 1)))
-        assert sizes == blocks
+        in_blocks(seen, BLOCK, wide, np.zeros((8200, 1)), stays=False)
+        assert sizes == lengths

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Real
 
 HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 _INV_SQRT_2PI = 1.0 / sqrt(2.0 * pi)
-_SHIFT = 3.5  # c above: the choice that needs the fewest coefficients
+SHIFT = 3.5  # c above: the choice that needs the fewest coefficients
 
 # fmt: off
 _MEAN_32 = (
@@ -37,7 +37,7 @@ _VARIANCE_32 = (
     1.109611775e-01, 2.345010954e-01, -3.465783764e-01, -3.929988150e-01,
     1.018011179e+00, 1.709454315e-01, -2.481349231e+00, 2.789717260e+00,
 )
-_MEAN_64 = (
+MEAN_64 = (
     -3.974647760808169e-09, 1.0258564129313269e-08, 2.089400050041101e-08, -1.433336151615983e-07,
     1.0966398638150465e-08, 1.0966974226692024e-06, -4.461466145609855e-07, -6.1022320857347e-06,
     1.9258936160569064e-06, 2.7552008997320185e-05, -3.544696655249873e-06, -0.00010727843530208728,
@@ -46,7 +46,7 @@ _MEAN_64 = (
     0.002029881705622421, 0.035587516289165386, -0.02218009878281826, -0.10078958422774553,
     0.15371368344104813, 0.21069624634473083, -1.0299783886096456, 1.759738854003898,
 )
-_VARIANCE_64 = (
+VARIANCE_64 = (
     5.3807240705205344e-08, 4.823423953597566e-08, -5.189395412215453e-07, -3.801158753426637e-07,
     2.513552903613431e-06, 8.873693738423419e-07, -9.109414811523154e-06, 3.0339457008911096e-06,
     3.2544227210190074e-05, -3.373535990375397e-05, -0.00012659659954085604, 0.00016094067965295584,
@@ -81,16 +81,16 @@ def _polynomial(coefficients: tuple[float, ...], s: Float[Array, "*S"]) -> Float
 
 def _excess_mean(z: Float[Array, "*S"]) -> Float[Array, "*S"]:
     """E[X - z | X > z] = u P(s), u = 1 / (z + c) and s = 1 - 2 c u, for z >= 0."""
-    u = 1.0 / (z + _SHIFT)
-    table = _MEAN_64 if z.dtype == jnp.float64 else _MEAN_32
-    return u * _polynomial(table, 1.0 - 2.0 * _SHIFT * u)
+    u = 1.0 / (z + SHIFT)
+    table = MEAN_64 if z.dtype == jnp.float64 else _MEAN_32
+    return u * _polynomial(table, 1.0 - 2.0 * SHIFT * u)
 
 
 def _excess_variance(z: Float[Array, "*S"]) -> Float[Array, "*S"]:
     """Var[X | X > z] = u^2 Q(s), u = 1 / (z + c) and s = 1 - 2 c u, for z >= 0."""
-    u = 1.0 / (z + _SHIFT)
-    table = _VARIANCE_64 if z.dtype == jnp.float64 else _VARIANCE_32
-    return u * u * _polynomial(table, 1.0 - 2.0 * _SHIFT * u)
+    u = 1.0 / (z + SHIFT)
+    table = VARIANCE_64 if z.dtype == jnp.float64 else _VARIANCE_32
+    return u * u * _polynomial(table, 1.0 - 2.0 * SHIFT * u)
 
 
 def _magnitude(a: Float[Array, "*S"]) -> Float[Array, "*S"]:

@@ -31,7 +31,9 @@ from nongauss.predictive.distribution import FloatArray, PredictiveDistribution,
 from nongauss.predictive.mixture import GaussianMixtureDistribution
 from nongauss.predictive.rowwise import RowwiseDistribution
 from nongauss.prob.normal import HALF_LOG_2PI
+from nongauss.prob.normal_table import cut_moments, located, log_mills_difference
 from nongauss.tggm import predict, saddlepoint
+from nongauss.tggm.blocks import in_blocks
 from nongauss.tggm.data import filled
 from nongauss.tggm.objective import last_layer
 from nongauss.tggm.params import NetworkParams
@@ -60,17 +62,24 @@ def tables(
     ensemble: predict.Ensemble, X: Float[np.ndarray, "N D"], skewness: float
 ) -> tuple[Float64[np.ndarray, "E N"], Float64[np.ndarray, "E N"], SaddlepointTable]:
     """Mean and variance (E, N) of each member at each row, standardised scale, and its table (E, N, T)."""
-    kept = jnp.array([float(ensemble.inflation[0]), skewness])
+    kept = np.array([float(ensemble.inflation[0]), skewness])
     compute = partial(_tabulated, prior=ensemble.config.prior, kept=kept)
-    mean, variance, *table = predict.in_blocks(compute, _ROWS, ensemble.params, X)
+    mean, variance, *table = in_blocks(compute, _ROWS, ensemble.params, X)
     return mean, variance, SaddlepointTable(*table)
 
 
+def _tabulated(member: NetworkParams, X: Any, prior: str, kept: Float64[np.ndarray, " 2"]) -> tuple[Any, ...]:
+    """Mean, variance and table of one member at each row; `kept`: the inflation, the share of skewness."""
+    on_host = isinstance(X, np.ndarray)
+    found: tuple[Any, ...] = (_on_host if on_host else _compiled)(member, X, prior, kept)
+    return found
+
+
 @partial(jax.jit, static_argnames="prior")
-def _tabulated(
+def _compiled(
     member: NetworkParams, X: Any, prior: str, kept: Float[Array, " 2"]
 ) -> tuple[Float[Array, "N ..."], ...]:
-    """Mean, variance and table of one member at each row; `kept`: the inflation, the share of skewness."""
+    """`_tabulated` of rows on the device."""
 
     def row(x: Float[Array, " D"]) -> tuple[Array, ...]:
         location, sd = last_layer(member, prior, x)
@@ -117,24 +126,77 @@ def _table_of(terms: saddlepoint.CumulantTerms) -> SaddlepointTable:
         jnp.concatenate([left[::-1], at[None], right])
         for left, at, right in zip(below, zero, above, strict=True)
     )
-    log_density = exponent - 0.5 * jnp.log(second) - HALF_LOG_2PI
+    return _assembled(jnp, SaddlepointPoints(t, place, second, third, exponent, z))
+
+
+def _on_host(
+    member: NetworkParams, X: Float64[np.ndarray, "N D"], prior: str, kept: Float64[np.ndarray, " 2"]
+) -> tuple[FloatArray, ...]:
+    """`_tabulated` on the host, with one hidden layer: as `_compiled` and `_table_of`, all rows at once."""
+    location, sd, m, v, constant = predict.hidden(member, X, prior)
+    at, q, noise = located(location / sd), member.W1[0] * sd[0], np.exp(2.0 * member.log_sd1[0])
+    first, spread = m / sd @ q, v / sd**2 @ q**2
+    mean, variance = constant[:, 0] + first, kept[0] * (spread + noise)
+    noise = kept[0] * (noise + (1.0 - kept[1]) * spread)  # as in `_compiled`
+    q = np.sqrt(kept[0] * kept[1]) * q
+    middle = m / sd @ q
+
+    def point(t: FloatArray) -> SaddlepointPoints:
+        step = t[:, None] * q
+        there = located(at.a + step)
+        m, v, third = cut_moments(there)
+        first = noise * t + m @ q
+        exponent = 0.5 * noise * t * t + log_mills_difference(at, there, step).sum(axis=1) - t * first
+        z = np.sqrt(-2.0 * np.minimum(exponent, -1e-20))
+        return SaddlepointPoints(t, first - middle, noise + v @ q**2, third @ q**3, exponent, z)
+
+    start = point(np.zeros(len(X)))
+    points = [start]
+    for way in (-1.0, 1.0):
+        last, rate = start._replace(z=np.zeros(len(X))), 1.0 / np.sqrt(start.second)
+        for number in range(1, _A_SIDE + 1):
+            last = point(last.t + way * rate * np.maximum(number * _SPACING - last.z, 0.3 * _SPACING))
+            rate = last.z / (way * last.t * last.second)
+            points = [last, *points] if way < 0.0 else [*points, last]
+    every = SaddlepointPoints(*(np.stack(parts, axis=1) for parts in zip(*points, strict=True)))
+    return mean, variance, *_assembled(np, every)
+
+
+class SaddlepointPoints(NamedTuple):
+    """The points (..., T) of a table, in increasing order of the saddlepoint `t`, 0 at the middle one.
+
+    `place`: the deviation from the mean; `second`, `third`: derivatives of K; `exponent`: K - t K'; `z`: |z|.
+    """
+
+    t: Any
+    place: Any
+    second: Any
+    third: Any
+    exponent: Any
+    z: Any
+
+
+def _assembled(xp: Any, points: SaddlepointPoints) -> SaddlepointTable:
+    """The table at these points, by the functions of NumPy or of JAX."""
+    t, place, second, third, exponent, z = points
+    log_density = exponent - 0.5 * xp.log(second) - HALF_LOG_2PI
     slope = -t - 0.5 * third / second**2
-    is_middle = jnp.arange(len(t)) == _A_SIDE
-    safe = jnp.where(is_middle, 1.0, jnp.sign(t) * z)
-    u = jnp.where(is_middle, 1.0, t * jnp.sqrt(second))
-    normal = jnp.where(is_middle, third / (6.0 * second**1.5), safe + jnp.log(u / safe) / safe)
-    return SaddlepointTable(place, log_density - _log_mass(place, log_density, slope), slope, normal)
+    is_middle = xp.arange(t.shape[-1]) == _A_SIDE
+    safe = xp.where(is_middle, 1.0, xp.sign(t) * z)
+    u = xp.where(is_middle, 1.0, t * xp.sqrt(second))
+    normal = xp.where(is_middle, third / (6.0 * second**1.5), safe + xp.log(u / safe) / safe)
+    log_mass = _log_mass(xp, place, log_density, slope)
+    return SaddlepointTable(place, log_density - log_mass[..., None], slope, normal)
 
 
-def _log_mass(
-    place: Float[Array, " T"], log_density: Float[Array, " T"], slope: Float[Array, " T"]
-) -> Float[Array, ""]:
+def _log_mass(xp: Any, place: Any, log_density: Any, slope: Any) -> Any:
     """log of the integral of the density by h (f_0 + f_1) / 2 + h^2 (f_0' - f_1') / 12 in each interval."""
-    density = jnp.exp(log_density)
+    density = xp.exp(log_density)
     change = density * slope
-    width = place[1:] - place[:-1]
-    areas = 0.5 * width * (density[1:] + density[:-1]) + width**2 * (change[:-1] - change[1:]) / 12.0
-    return jnp.log(jnp.sum(areas))
+    width = place[..., 1:] - place[..., :-1]
+    areas = 0.5 * width * (density[..., 1:] + density[..., :-1])
+    areas += width**2 * (change[..., :-1] - change[..., 1:]) / 12.0
+    return xp.log(areas.sum(axis=-1))
 
 
 def _interval(knots: FloatArray, at: FloatArray) -> npt.NDArray[np.intp]:

@@ -18,7 +18,7 @@ from nongauss.optimise.compiled import compiled
 from nongauss.optimise.course import NOBODY, FitResult, Rule, Run, Status
 from nongauss.optimise.minibatch import Epoch, minibatch
 from nongauss.tables.source import Source
-from nongauss.tggm import updates
+from nongauss.tggm import on_host, updates
 from nongauss.tggm.calibration import CalibratedEnsemble, calibrated
 from nongauss.tggm.config import PLAIN, WIDE, NetworkConfig, TrainingRecipe
 from nongauss.tggm.data import NetworkRows, TrainingTable, streamed_table, table_without_holdout, whole_table
@@ -89,7 +89,7 @@ def fit(
     are_labels = config.n_classes > 0
     table = table_of(sample, all_rows, recipe, are_labels)
     size, max_epochs = recipe.rows_a_batch(table.n_rows), recipe.n_epochs(table.n_rows)
-    steps_an_epoch, key = math.ceil(table.n_rows / size), key_from_seed(seed)
+    steps_an_epoch = math.ceil(table.n_rows / size)
 
     def attempt(
         config: NetworkConfig, name: str, epochs: int, after: Attempt | None = None, anew: bool = True
@@ -97,7 +97,7 @@ def fit(
         params = started(seed, config, recipe, sample) if after is None or anew else best_of(after.result)
         n_steps = _NO_END if config.preset else float(epochs * steps_an_epoch)
         state = first_state(params, table.total, n_steps, recipe, config, table.counted)
-        step = _adapter(epoch_of(config, size, table.n_rows), table, all_rows is None)
+        step, key = _adapter(seed, config, size, table, all_rows is None)
         former = None if after is None else after.result
         result = loop.run(step, state, run, Rule(epochs), key=key, name=name, former=former)
         return Attempt(result, _judged(result, calibrated(best_of(result), config, table.held), are_labels))
@@ -205,11 +205,16 @@ def may_have_heads(config: NetworkConfig, Y: np.ndarray) -> bool:
     return len(np.unique(Y)) > FEWEST_VALUES * len(Y)
 
 
-def _adapter(epoch: Epoch, table: TrainingTable, in_memory: bool) -> loop.Adapter:
-    """The step of the loop that goes over the rows of a table once."""
+def _adapter(
+    seed: int, config: NetworkConfig, size: int, table: TrainingTable, in_memory: bool
+) -> tuple[loop.Adapter, Any]:
+    """The step of the loop that goes over the rows of a table once, and its key where it is compiled."""
+    if in_memory and on_host.may_run(config, table):
+        return on_host.HostEpochs(seed, config, size, table), None
+    epoch, key = epoch_of(config, size, table.n_rows), key_from_seed(seed)
     if in_memory:
-        return compiled(epoch, table.rows)
-    return minibatch(epoch, table.rows, table.n_rows, table.held)
+        return compiled(epoch, table.rows), key
+    return minibatch(epoch, table.rows, table.n_rows, table.held), key
 
 
 def go_on(
@@ -225,8 +230,7 @@ def go_on(
     state = first_state(params, table.total, _NO_END, recipe, config, table.counted)
     if former is not None:
         state = _continued(state, former.state)
-    epoch = epoch_of(config, recipe.rows_a_batch(table.n_rows), table.n_rows)
-    step, key = compiled(epoch, table.rows), key_from_seed(seed)
+    step, key = _adapter(seed, config, recipe.rows_a_batch(table.n_rows), table, True)
     result = loop.run(step, state, NOBODY, Rule(1), name="epoch", key=key, former=former)
     return result, calibrated(best_of(result), config, None).ensemble
 

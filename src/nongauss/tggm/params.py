@@ -183,26 +183,27 @@ def _skip_turned(params: NetworkParams, config: NetworkConfig) -> tuple[Any, ...
     return tuple(map(legal, params.skip))
 
 
+def limits(params: NetworkParams, config: NetworkConfig) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Least and largest log sd of hidden units, and of the noise; equal where the variance is fixed."""
+
+    def of(fixed: float | None, least: float) -> tuple[float, float]:
+        return (least, LARGEST_LOG_SD) if fixed is None else (0.5 * math.log(fixed),) * 2
+
+    least = SMALLEST_LOG_HEAD if params.gate else SMALLEST_LOG_SD
+    return of(config.hidden_variance, SMALLEST_LOG_SD), of(config.noise_variance, least)
+
+
 def constrain(params: NetworkParams, config: NetworkConfig) -> NetworkParams:
     """The nearest legal parameters: standard deviations within their limits, fixed ones put back, and weights
     of monotone inputs that point the wrong way at 0.
     """
-
-    def legal(log_sd: jax.Array, fixed: float | None, least: float = SMALLEST_LOG_SD) -> jax.Array:
-        if fixed is not None:
-            return jnp.full_like(log_sd, 0.5 * math.log(fixed))
-        return jnp.clip(log_sd, least, LARGEST_LOG_SD)
-
+    hidden, noise = limits(params, config)
     return params._replace(
         W0=turned(params, config, jax.nn.relu),
         skip=_skip_turned(params, config),
-        log_sd0=legal(params.log_sd0, config.hidden_variance),
-        log_sd1=legal(
-            params.log_sd1, config.noise_variance, SMALLEST_LOG_HEAD if params.gate else SMALLEST_LOG_SD
-        ),
-        deeper=tuple(
-            layer._replace(log_sd=legal(layer.log_sd, config.hidden_variance)) for layer in params.deeper
-        ),
+        log_sd0=jnp.clip(params.log_sd0, *hidden),
+        log_sd1=jnp.clip(params.log_sd1, *noise),
+        deeper=tuple(layer._replace(log_sd=jnp.clip(layer.log_sd, *hidden)) for layer in params.deeper),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -13,12 +12,12 @@ from jaxtyping import Array, Float, Float64
 from scipy.special import log_ndtr, log_softmax, ndtri_exp
 from scipy.stats import qmc
 
-from nongauss.core.device import double_precision
 from nongauss.core.records import persistable
 from nongauss.core.schema import LARGEST_LOG
-from nongauss.optimise.minibatch import bucket
 from nongauss.prob import probit, truncnorm
+from nongauss.prob.normal_table import cut_moments, located
 from nongauss.tables.sparse import SparseRows
+from nongauss.tggm.blocks import BLOCK, N_FINE, SMALL_BLOCK, in_blocks
 from nongauss.tggm.config import NetworkConfig
 from nongauss.tggm.data import filled
 from nongauss.tggm.objective import last_layer
@@ -32,20 +31,8 @@ N_POINTS = 64
 N_SKEWED = 8
 """Units a row whose skewness is integrated; the others enter by their mean and variance."""
 
-N_FINE = 64
-"""Points of the grid for the probabilities of labels."""
-
-_BLOCK, _SMALL_BLOCK = 8192, 512
-"""Rows that are computed at once: blocks are padded to one of two sizes, so that little is compiled."""
-
-_MOST_NUMBERS = 2**24
-"""Numbers that rows computed at once may need: wider rows, or ones of many classes, go in small blocks."""
-
 TINY = 1e-200
 """Least probability and least variance that is divided by."""
-
-OfMember = Callable[[NetworkParams, Any], tuple[Any, ...]]
-"""What is computed of one member at a block of rows: arrays with one entry a row."""
 
 
 class Decomposition(NamedTuple):
@@ -142,7 +129,7 @@ class Ensemble(NamedTuple):
         Mean and variance are exact. What the finite number of points leaves is an error of the shape. In the
         distribution function, at full skewness, it is at most 0.007 where a single unit varies as much as the
         noise and 0.035 where it varies ten times as much, the worst case (tests/tggm/test_predict.py), and
-        up to 0.02 in a fitted model (tests/tggm/test_estimator.py).
+        up to 0.032 in a fitted model (tests/tggm/test_estimator.py).
         """
         parts = decomposed(self.params, self.config, X)
         means, variances = mixture(parts, self.inflation, self.skewness)
@@ -165,7 +152,8 @@ class Ensemble(NamedTuple):
         self, X: Float[np.ndarray, "N D"] | SparseRows
     ) -> tuple[Float64[np.ndarray, "N C"], Float64[np.ndarray, "N P"]]:
         """For labels: the probability of each class, rows summing to 1, and E[z|x], averaged over members."""
-        probabilities, mean = in_blocks(partial(_classes, config=self.config), _BLOCK, self.params, X)
+        compute = partial(_classes, config=self.config)
+        probabilities, mean = in_blocks(compute, BLOCK, self.params, X, stays=False)
         average = np.maximum(probabilities.mean(axis=0), TINY)
         return average / average.sum(axis=1, keepdims=True), mean.mean(axis=0)
 
@@ -194,7 +182,7 @@ def member_moments_of(
     params: NetworkParams, config: NetworkConfig, X: Float[np.ndarray, "N D"]
 ) -> tuple[Float64[np.ndarray, "E N P"], Float64[np.ndarray, "E N P"]]:
     """Mean and variance of each member at these rows, standardised scale."""
-    mean, variance = in_blocks(partial(_moments, config=config), _BLOCK, params, X)
+    mean, variance = in_blocks(partial(_moments, config=config), BLOCK, params, X)
     return mean, variance
 
 
@@ -210,17 +198,17 @@ def decomposed(params: NetworkParams, config: NetworkConfig, X: Float[np.ndarray
         still = np.zeros((*mean.shape[:2], 1, n_outputs))
         return Decomposition(mean, still, np.zeros_like(noise), noise[:, :, None, :], np.zeros((1, 1, 1)))
     if params.gate:
-        share, heads, spread = in_blocks(partial(_heads, config=config), _BLOCK, params, X)
+        share, heads, spread = in_blocks(partial(_heads, config=config), BLOCK, params, X)
         mean = (np.exp(share) * heads).sum(axis=2, keepdims=True)
         none = np.zeros_like(mean)
         return Decomposition(mean, (heads - mean)[..., None], none, spread[..., None], share)
     n_chosen = n_hidden if n_outputs > 1 else min(N_SKEWED, n_hidden)
-    found = in_blocks(partial(_units, config=config, n_chosen=n_chosen), _SMALL_BLOCK, params, X)
+    found = in_blocks(partial(_units, config=config, n_chosen=n_chosen), SMALL_BLOCK, params, X)
     mean, location, sd, center, variance, weight, rest = found
     share = np.einsum("enpk,enk->enp", weight**2, variance)  # sum_k W_pk^2 var(h_k)
     shift = np.empty((*mean.shape[:2], N_POINTS, n_outputs))
-    for first in range(0, len(X), _SMALL_BLOCK):
-        block = slice(first, first + _SMALL_BLOCK)
+    for first in range(0, len(X), SMALL_BLOCK):
+        block = slice(first, first + SMALL_BLOCK)
         shift[:, block] = _shift(
             _points(n_chosen), *(part[:, block] for part in (share, location, sd, center, weight))
         )
@@ -250,12 +238,23 @@ def _shift(
     return exact
 
 
+def hidden(member: NetworkParams, X: Any, prior: str) -> tuple[Float64[np.ndarray, "N _"], ...]:
+    """Location, sd, mean, variance of one member's last units at rows X, and the outputs' constants.
+
+    Rows on the host have one hidden layer above them.
+    """
+    if not isinstance(X, np.ndarray):
+        return tuple(map(np.asarray, _hidden(member, X, prior)))
+    location, sd = X @ member.W0.T + member.b0, np.exp(member.log_sd0)[None, :]
+    m, v, _ = cut_moments(located(location / sd))
+    constant = np.broadcast_to(np.asarray(member.b1), (len(X), len(member.b1)))
+    constant = constant + X @ member.skip[0].T if member.skip else constant
+    return location, np.broadcast_to(sd, location.shape), sd * m, sd**2 * v, constant
+
+
 @partial(jax.jit, static_argnames="prior")
 def _hidden(member: NetworkParams, X: Any, prior: str) -> tuple[Float[Array, "N M"], ...]:
-    """Location, sd, mean, variance of one member's last units at rows X, and the outputs' constants (N, P).
-
-    The only part of a regression's predictions that is compiled.
-    """
+    """`hidden` of rows on the device: the only part of a regression's predictions that is compiled."""
     X = filled(X, member.W0.shape[-1])
     location, sd = jax.vmap(partial(last_layer, member, prior))(X)
     constant = jax.vmap(lambda x: member.at(x).b1)(X)
@@ -275,7 +274,7 @@ def _moments(
         share = np.exp(log_share)
         center = (share * heads).sum(axis=1, keepdims=True)
         return center, (share * (spread + (heads - center) ** 2)).sum(axis=1, keepdims=True)
-    _, _, mean, variance, constant = map(np.asarray, _hidden(member, X, config.prior))
+    _, _, mean, variance, constant = hidden(member, X, config.prior)
     W1, noise = np.asarray(member.W1), np.exp(2.0 * np.asarray(member.log_sd1))
     middle = mean @ W1.T + constant
     if config.method == "bp":
@@ -287,7 +286,7 @@ def _heads(
     member: NetworkParams, X: Any, config: NetworkConfig
 ) -> tuple[Float64[np.ndarray, "N H"], Float64[np.ndarray, "N H"], Float64[np.ndarray, "N H"]]:
     """Log weight, mean and variance of each head of one member at each row."""
-    _, _, mean, variance, constant = map(np.asarray, _hidden(member, X, config.prior))
+    _, _, mean, variance, constant = hidden(member, X, config.prior)
     (gate,) = member.gate
     W1, noise = np.asarray(member.W1), np.exp(2.0 * np.asarray(member.log_sd1))
     logits = mean @ np.asarray(gate.W).T + np.asarray(gate.b)
@@ -303,7 +302,7 @@ def _units(
     Returns E[y] (N, P); location, sd, mean and variance of the chosen units (N, K) each; their weights
     (N, P, K); and the variance of y that the other units and the noise give, `rest` (N, P).
     """
-    location, sd, mean, variance, constant = map(np.asarray, _hidden(member, X, config.prior))
+    location, sd, mean, variance, constant = hidden(member, X, config.prior)
     W1, noise = np.asarray(member.W1), np.exp(2.0 * np.asarray(member.log_sd1))
     m, v = mean / sd, variance / sd**2
     third = (m - location / sd) * (m * m - v)  # r (m^2 - v), the third central moment at sd 1
@@ -341,41 +340,3 @@ def _points(n_dimensions: int) -> Float64[np.ndarray, "S K"]:
     points: Float64[np.ndarray, "S K"] = qmc.Sobol(n_dimensions, scramble=True, rng=0).random(N_POINTS)
     inside: Float64[np.ndarray, "S K"] = np.clip(points, 1e-12, 1.0 - 1e-12)
     return inside
-
-
-def _block(X: Any, first: int, n_rows: int, size: int) -> Any:
-    """Rows from `first` on, floats in float64, padded by zeros to `size`, sparse ones to a usual width."""
-
-    def cut(array: np.ndarray) -> np.ndarray:
-        block = array[first : first + n_rows]
-        dtype = np.float64 if block.dtype.kind == "f" else block.dtype
-        wider = bucket(block.shape[1]) - block.shape[1] if isinstance(X, SparseRows) else 0
-        return np.pad(block.astype(dtype), ((0, size - n_rows), (0, wider)))
-
-    return jax.device_put(jax.tree.map(cut, X))
-
-
-def in_blocks(
-    compute: OfMember, most: int, params: NetworkParams, X: Any
-) -> list[Float64[np.ndarray, "E N ..."]]:
-    """`compute` of each member on blocks of rows in float64, padded to one of two sizes."""
-    blocks: list[list[np.ndarray]] = []
-    if (params.W0.shape[-1] + N_FINE * params.b1.shape[-1]) * most > _MOST_NUMBERS:
-        most = _SMALL_BLOCK
-    with double_precision():
-        exact = [_alone(params, e) for e in range(len(params.b1))]
-        for first in range(0, len(X), most):
-            n_rows = min(most, len(X) - first)
-            size = min(most, _SMALL_BLOCK) if n_rows <= _SMALL_BLOCK else most
-            rows = _block(X, first, n_rows, size)
-            out = zip(*(compute(member, rows) for member in exact), strict=True)
-            blocks.append([np.stack([np.asarray(one)[:n_rows] for one in part]) for part in out])
-    return [np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True)]
-
-
-def _alone(params: NetworkParams, number: int) -> NetworkParams:
-    """The parameters of one member without the member axis, on the device in float64."""
-    one: NetworkParams = jax.tree.map(
-        lambda leaf: jax.device_put(np.asarray(leaf, np.float64)[number]), params
-    )
-    return one

@@ -33,7 +33,7 @@ is left."""
 N_DAMPED_STEPS = 8
 """Damped Newton steps to the saddlepoint of several outputs."""
 
-_LEAST_BEND = 0.3  # least factor by which K''' may lengthen a step
+LEAST_BEND = 0.3  # least factor by which K''' may lengthen a step
 
 
 class CumulantTerms(NamedTuple):
@@ -77,7 +77,7 @@ def saddlepoint(terms: CumulantTerms, y: Float[Array, ""], n_steps: int = N_STEP
         second = terms.noise + jnp.sum(terms.q**2 * v)
         third = jnp.sum(terms.q**3 * r * (m * m - v))  # good enough to steer by
         newton = (y - terms.constant - terms.noise * t - jnp.sum(terms.q * m)) / second
-        return t + newton / jnp.maximum(1.0 + 0.5 * newton * third / second, _LEAST_BEND)
+        return t + newton / jnp.maximum(1.0 + 0.5 * newton * third / second, LEAST_BEND)
 
     found: Float[Array, ""] = jax.lax.fori_loop(0, n_steps, closer, jnp.zeros_like(y))
     return found

@@ -44,7 +44,7 @@ variances may be a hundred times too small while its means are good."""
 LARGEST_GRADIENT = 10.0
 """A member's mean gradient (over rows) is shortened to this length: one strange row cannot throw it off."""
 
-_FINAL_RATE = 0.01
+FINAL_RATE = 0.01
 
 
 def row_objective(
@@ -147,7 +147,7 @@ class GradientAscent:
 def decay(done: Float[Array, ""]) -> Float[Array, ""]:
     """Factor of the learning rate at this share of the schedule: a half cosine from 1 down to 0.01."""
     half = 0.5 * (1.0 + jnp.cos(jnp.pi * jnp.clip(done, 0.0, 1.0)))
-    return _FINAL_RATE + (1.0 - _FINAL_RATE) * half
+    return FINAL_RATE + (1.0 - FINAL_RATE) * half
 
 
 @value
