@@ -77,6 +77,13 @@ def test_candidates_share_one_reading_of_the_table(monkeypatch):
         assert model.impute(gaps)["who"].isna().sum() == 1
 
 
+def test_of_a_table_that_tells_candidates_nothing_apart_none_is_called_the_best():
+    frame = pd.DataFrame({"a": [1.0, np.nan], "b": [2.0, 2.0]})
+    model = AutoImputer(["normal scores", ALONE], random_state=0).fit(frame)
+    assert model.why_.endswith("no hidden cell told the candidates apart.")
+    assert model.impute(frame)["a"].tolist() == [1.0, 1.0]
+
+
 def test_alone_a_column_is_drawn_from_what_it_holds(tmp_path):
     gaps = made(400)[1]
     model = ColumnsAlone(random_state=0).fit(gaps)

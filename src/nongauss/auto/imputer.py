@@ -297,6 +297,8 @@ def _why(chosen: str, board: pd.DataFrame) -> str:
     if len(board) == 1:
         return f"{chosen} fills the missing cells, as requested."
     score = board.set_index("candidate")["score"]
+    if score.nunique() == 1:
+        return f"{chosen} fills the missing cells: no hidden cell told the candidates apart."
     others = [
         f"{name} {score[name]:.2f}" for name in score.index if name != chosen and np.isfinite(score[name])
     ]

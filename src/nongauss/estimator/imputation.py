@@ -116,8 +116,8 @@ class CellImputer:
         open_ = left_open(self._cell_encoder, self._cell_margins, gaps, name)
         if open_:
             warnings.warn(
-                f"Gaps stay in {listed(open_)}: it held nothing in the fit, or a different text in nearly "
-                "every row.",
+                f"Gaps stay in {listed(open_)}: no cell was known in the fit, or nearly every row had "
+                "a different text.",
                 NongaussWarning,
                 stacklevel=4,
             )
