@@ -38,6 +38,7 @@ MODELS: dict[str, Any] = {
     "gp laplace": lambda: nongauss.SparseGPRegressor("laplace", random_state=0),
     "gp gamma": lambda: nongauss.SparseGPRegressor("gamma", random_state=0),
     "tggm": lambda: nongauss.TGGMRegressor(random_state=0),
+    "forest": lambda: nongauss.AutoRegressor(candidates=["constant"], random_state=0),
 }
 
 
