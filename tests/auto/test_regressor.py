@@ -282,7 +282,7 @@ def test_the_end_by_the_clock_is_told_without_words_of_epochs():
     late = [Contender("gp", why_out=NO_TIME), Contender("linear")]
     said = how_it_ended(SearchTime(60.0), late)
     assert said == (
-        "The time budget of 60 s is used; 1 of 2 candidates were not tried: raise `time_budget` for more."
+        "The time budget of 60 s is used; 1 of 2 candidates was not tried: raise `time_budget` for more."
     )
     assert how_it_ended(SearchTime(60.0), late[1:]) == "All candidates were compared."
     assert how_it_ended(SearchTime(None, stopped=True), late).startswith("Stopped on request")
