@@ -182,15 +182,17 @@ def compare_table(
     progress: Callable[[int, int, str], object] | None = None,
 ) -> pd.DataFrame:
     """Cross-validated figures of models, by class name, beside the baselines; see `report.compare`."""
+    from nongauss.estimator.base import NongaussEstimator
     from nongauss.report.baselines import baselines
     from nongauss.report.comparison import compare
 
     ours = {type(model).__name__: model for model in models}
     counts = table.kind is ColumnKind.COUNT and table.choice.model != "tggm"
     beside = baselines(classify=table.choice.task != REGRESSION, counts=counts, random_state=seed)
+    is_ours = all(isinstance(model, NongaussEstimator) for model in models)
     return compare(
         {**ours, **beside},
-        table.rows,
+        table.rows if is_ours else table.X,  # those of scikit-learn take frames alone
         table.y,
         cv=cv,
         levels=table.levels,
