@@ -41,6 +41,15 @@ def test_sites_that_leave_no_density_are_refused():
         row_q(K, np.zeros(30), beta)
 
 
+def test_sites_that_say_nothing_leave_the_prior_and_nothing_is_printed(capfd):
+    K = kernel_matrix()
+    q = row_q(K, np.zeros(30), np.zeros(30))
+    assert_allclose(q.variance, K.diagonal())
+    assert q.divergence == pytest.approx(0.0, abs=1e-12)
+    assert not q.W.any()
+    assert capfd.readouterr() == ("", "")
+
+
 def outlying(likelihood):
     data = rows(40)
     y = data.y.copy()

@@ -143,7 +143,9 @@ def latent(
 
 
 def inverse_of(root: Float[np.ndarray, "M M"]) -> Float[np.ndarray, "M M"]:
-    """(R R')^-1 from its lower factor R, which is overwritten."""
+    """(R R')^-1 from its lower factor R, which is overwritten and may have no rows."""
+    if not len(root):
+        return root  # LAPACK would print that it was misused
     inverse: FloatArray = np.tril(dpotri(root, lower=1, overwrite_c=1)[0])
     inverse += np.tril(inverse, -1).T
     return inverse
