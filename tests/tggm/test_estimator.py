@@ -98,7 +98,6 @@ def test_the_distribution_function_of_a_fitted_model_is_near_its_limit_of_many_p
     many = ndtr(z / np.abs(ensemble.scale)).mean(axis=(0, 2))
     assert np.abs(few - many).max() < 0.035  # what a single unit that varies most may cost: `components`
     assert np.abs(few - many).mean() < 0.01
-    assert np.abs(few - many).mean() < 0.01
 
 
 METHODS = {
