@@ -98,6 +98,27 @@ def test_it_is_a_law(two_humps):
     assert_allclose(few.cdf(few.quantile(0.1)), 0.1, atol=1e-9)
 
 
+@pytest.mark.parametrize("step", [1.0, 0.25])
+def test_the_density_of_rounded_values_is_their_probability_by_step(step):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(500, 2))
+    y = step * np.round((X[:, 0] + 0.7 * rng.normal(size=500)) / step)
+    log_normal = LogNormalDistribution(gaussian(X[:, 0], np.ones(500)))
+    for base in (gaussian(np.zeros(500), np.ones(500)), log_normal):
+        target = step + y - y.min() if base is log_normal else y
+        found = fit_local(X, base, target, np.ones(500), 0, with_base=False, leaf=10)
+        law = found.local.law(X[:1], base[:1])
+        values = np.unique(target)
+        density = np.exp(law[np.zeros(len(values), int)].log_prob(values))
+        assert 0.9 < step * density.sum() < 1.15  # a probability: it grew to several by narrow peaks
+        assert found.value < np.log(1.0 / step)
+        grid = np.linspace(-20, 120, 70_001) if base is not log_normal else np.geomspace(1e-4, 1e3, 40_001)
+        whole = np.exp(law[np.zeros(len(grid), int)].log_prob(grid))
+        mean = trapezoid(whole * grid, grid)
+        assert_allclose(law.mean[0], mean, rtol=2e-3, atol=2e-3)
+        assert_allclose(law.variance[0], trapezoid(whole * (grid - mean) ** 2, grid), rtol=1e-2)
+
+
 def test_tails_are_those_of_the_base(two_humps):
     X, _, found, _ = two_humps
     base = gaussian(X[:, 0], np.full(100, 1.0))

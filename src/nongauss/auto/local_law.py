@@ -11,6 +11,10 @@ and y that of `predictive.recalibrated`: p(y | x) = f(y | x) g(z) / phi(z), for 
 jumps, as a count's does, z_i is drawn evenly between its values on either side, and a row's probability is
 the difference of G. a, the band h and the size of the leaves are those under which rows are most probable by
 the trees that have not drawn them. The scores, one for each training row, are part of the model and its file.
+
+Of targets that were rounded, say to whole days, all that counts is how probable each rounded value is, yet a
+density grows without end where peaks at the values get narrower. So h is at least so wide, about each score,
+that the density at a peak is its probability divided by the step of the values.
 """
 
 from __future__ import annotations
@@ -64,6 +68,9 @@ _ROOT_2PI = math.sqrt(2.0 * math.pi)
 SMALLEST_SPREAD = 0.02
 """Least spread of the scores about a row."""
 
+STEP_QUANTILE = 0.1
+"""Quantile of the distances between neighbouring values of the target that counts as their step."""
+
 LARGEST_SCORE = 4.0
 """Scores beyond are moved here for the forest that looks where they differ, not in the law."""
 
@@ -75,7 +82,8 @@ class LocalLaw(NamedTuple):
     `is_relative`: is the band `band` times the spread of the scores about the row? `base_share`: a.
     `with_base`: does the forest look at mean and deviation of the base beside the columns? `leaf`: fewest
     rows of a leaf. `has_own_scale`: are the scores residuals in standard deviations of the base? Rows of
-    another make, such as those with missing cells, have the same. Both are None in files of older versions.
+    another make, such as those with missing cells, have the same. `least_band` (N,): the least h about each
+    score. These three are None in files of older versions.
     """
 
     forest: LeafForest
@@ -86,6 +94,7 @@ class LocalLaw(NamedTuple):
     with_base: bool
     leaf: int | None = None
     has_own_scale: bool | None = None
+    least_band: Float64[np.ndarray, " N"] | None = None
 
     def law(self, X: FloatArray, base: PredictiveDistribution) -> PredictiveDistribution:
         """The law of y at encoded rows X (N, D) whose base law is `base`."""
@@ -95,7 +104,8 @@ class LocalLaw(NamedTuple):
     def _mixed(self, W: csr_array, base: PredictiveDistribution) -> PredictiveDistribution:
         """The law from weights (N, n_rows)."""
         spread = _spread(W, self.scores) if self.is_relative else np.ones(W.shape[0])
-        near = _kernels(W, self.scores, self.band * spread)
+        least = np.zeros(len(self.scores)) if self.least_band is None else self.least_band
+        near = _kernels(W, self.scores, self.band * spread, least)
         share = np.array([1.0 - self.base_share, self.base_share])
         known = self.has_own_scale
         if _has_own_scale(base) if known is None else known:
@@ -147,7 +157,9 @@ def fit_local(
         density, (band, is_relative, share) = _chosen(W, known, weight[first])
         log_density = seen.log_rest[first] + np.log(np.maximum(density, SMALLEST))
         value = float(weight[first] @ log_density / weight[first].sum())
-        local = LocalLaw(forest, known.score, band, is_relative, share, with_base, leaf, own_scale)
+        local = LocalLaw(
+            forest, known.score, band, is_relative, share, with_base, leaf, own_scale, known.least_band
+        )
         return LocalFit(local, local._mixed(W, left_out[first]), log_density, value)
 
     if leaf is not None:
@@ -173,7 +185,8 @@ class _Seen(NamedTuple):
 
     The score; Phi^-1(F(y-)) and Phi^-1(F(y)), between which its mass counts where they differ, while else
     its density at the score does; `plain`, that mass or density under N(0, 1); and `log_rest`, what is added
-    to the log of either to make it that of y.
+    to the log of either to make it that of y. `least_band`: sd of a normal law of the score under which the
+    density of y at the middle is 1 / step; 0 where F jumps.
     """
 
     score: FloatArray
@@ -181,6 +194,7 @@ class _Seen(NamedTuple):
     high: FloatArray
     plain: FloatArray
     log_rest: FloatArray
+    least_band: FloatArray
 
     def of(self, rows: slice) -> _Seen:
         """The same of some of the rows."""
@@ -192,7 +206,8 @@ def _seen(left_out: PredictiveDistribution, y: FloatArray, seed: int) -> _Seen:
     if _has_own_scale(left_out):
         sd = left_out.std
         score = (y - left_out.mean) / sd
-        return _Seen(score, score, score, np.exp(left_out.log_prob(y) + np.log(sd)), -np.log(sd))
+        plain = np.exp(left_out.log_prob(y) + np.log(sd))
+        return _Seen(score, score, score, plain, -np.log(sd), _step(y) / (_ROOT_2PI * sd))
     reach = reach_of(left_out)
     at = score_interval(left_out, y)
     sign = np.where(at.low > 0.0, -1.0, 1.0)  # to the side where both numbers are small
@@ -203,7 +218,14 @@ def _seen(left_out: PredictiveDistribution, y: FloatArray, seed: int) -> _Seen:
     bell = np.exp(-0.5 * score**2) / _ROOT_2PI
     plain = np.where(at.jumps, mass, bell)
     log_rest = left_out.log_prob(y) - np.log(np.maximum(plain, SMALLEST))
-    return _Seen(score, at.low, at.high, plain, log_rest)
+    least = np.where(at.jumps, 0.0, _step(y) * np.exp(np.minimum(log_rest, 300.0)) / _ROOT_2PI)
+    return _Seen(score, at.low, at.high, plain, log_rest, np.minimum(least, BANDS[-1]))
+
+
+def _step(y: FloatArray) -> float:
+    """The distance between the values that targets (N,) were rounded to, next to nothing if they were not."""
+    values = np.unique(y)
+    return float(np.quantile(np.diff(values), STEP_QUANTILE)) if len(values) > 1 else 0.0
 
 
 def _has_own_scale(base: PredictiveDistribution) -> bool:
@@ -255,8 +277,9 @@ def _density(W: csr_array, seen: _Seen, band: FloatArray) -> FloatArray:
     if not jumps.all():
         smooth = ~jumps
         own = row[smooth]
-        z: FloatArray = (seen.score[own] - centre[smooth]) / band[own]
-        terms[smooth] = np.exp(-0.5 * z * z) / (_ROOT_2PI * band[own])
+        h = np.maximum(band[own], seen.least_band[W.indices[smooth]])
+        z: FloatArray = (seen.score[own] - centre[smooth]) / h
+        terms[smooth] = np.exp(-0.5 * z * z) / (_ROOT_2PI * h)
     if jumps.any():
         own = row[jumps]
         low, high = ((side[own] - centre[jumps]) / band[own] for side in (seen.low, seen.high))
@@ -300,12 +323,19 @@ def _inputs(X: FloatArray, mean: FloatArray, sd: FloatArray, with_base: bool) ->
     return np.column_stack([X, mean, sd]) if with_base else np.asarray(X)
 
 
-def _kernels(W: csr_array, scores: FloatArray, band: FloatArray) -> GaussianMixtureDistribution:
-    """sum_i w_i(x) N(z; z_i, h^2) of each row, with its exact moments.
+def _kernels(
+    W: csr_array, scores: FloatArray, band: FloatArray, least: FloatArray
+) -> GaussianMixtureDistribution:
+    """sum_i w_i(x) N(z; z_i, h_i^2) of each row, with its exact moments.
 
-    E = sum_i w_i z_i and Var = h^2 + sum_i w_i (z_i - sum_j w_j z_j)^2.
+    `band` of each row and `least` of each score: the larger is h_i. E = sum_i w_i z_i and
+    Var = sum_i w_i h_i^2 + sum_i w_i (z_i - sum_j w_j z_j)^2.
     """
     middle = W @ scores
+    squares = csr_array(
+        (np.maximum(np.repeat(band, np.diff(W.indptr)), least[W.indices]) ** 2, W.indices, W.indptr), W.shape
+    )
+    within = np.where(np.diff(W.indptr) == 0, band**2, W.multiply(squares).sum(axis=1))
     scatter = np.maximum(W @ scores**2 - middle**2, 0.0)
     width = int(np.diff(W.indptr).max(initial=1))
 
@@ -313,13 +343,14 @@ def _kernels(W: csr_array, scores: FloatArray, band: FloatArray) -> GaussianMixt
         own = W[rows]
         used = np.arange(width) < np.diff(own.indptr)[:, None]
         shares, centres = np.zeros(used.shape), np.zeros(used.shape)
+        sds = np.tile(band[rows, None], used.shape[1])
         shares[np.diff(own.indptr) == 0, 0] = 1.0  # of a row that every tree has drawn nothing is known
         shares[used], centres[used] = own.data, scores[own.indices]
+        sds[used] = np.maximum(sds[used], least[own.indices])
         with np.errstate(divide="ignore"):
             logs = np.log(shares / shares.sum(axis=1, keepdims=True))
-        sds = np.broadcast_to(band[rows, None], centres.shape)
         return logs, centres[:, :, None], sds[:, :, None]
 
     return GaussianMixtureDistribution(
-        middle[:, None], (band**2 + scatter)[:, None], components, squeeze=True, n_components=width
+        middle[:, None], (within + scatter)[:, None], components, squeeze=True, n_components=width
     )

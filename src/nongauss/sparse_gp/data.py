@@ -19,7 +19,7 @@ from nongauss.tables.completion import Donors, completed_rows
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.labels import LabelCoder, class_target
 from nongauss.tables.source import Encode, Encoded, Part, Source, sample
-from nongauss.tables.target import TargetScaler, TargetSummary, scaled_target, validate_target
+from nongauss.tables.target import TargetScaler, TargetSummary, validate_target
 
 MOST_VALUES = 20_000
 """Values of the target that its median is taken of."""
@@ -132,19 +132,35 @@ class GPTarget:
         Distances are from the median, in 1.4826 times the median distance that is not 0: the sd, were the
         target normal.
         """
-        standard, moments = self.moments.scaler(), self.moments.outputs[0]
-        centre = weighted_median(self.values, self.weights)
-        distance = np.abs(self.values - centre)
-        apart = distance > 0
-        if standard.constant[0] or not apart.any():
-            return standard
-        far = FAR * 1.4826 * weighted_median(distance[apart], self.weights[apart])
-        if max(moments.high - centre, centre - moments.low) <= ABSURD * far:
+        standard, (centre, far) = self.moments.scaler(), self._middle
+        if not self.is_absurd:
             return standard
         near = np.clip(self.values, centre - far, centre + far)
         mean = np.average(near, weights=self.weights)
         sd = np.sqrt(np.average((near - mean) ** 2, weights=self.weights))
         return TargetScaler(np.array([mean]), np.sign(standard.scale) * sd, standard.constant)
+
+    def usual_range(self) -> tuple[float, float]:
+        """Least and greatest of the values that do not lie absurdly far out."""
+        centre, far = self._middle
+        usual = self.values[np.abs(self.values - centre) <= ABSURD * far]
+        return float(usual.min()), float(usual.max())
+
+    @property
+    def is_absurd(self) -> bool:
+        """Do values lie more than `ABSURD` times `FAR` robust sds from the median?"""
+        (centre, far), moments = self._middle, self.moments.outputs[0]
+        return bool(max(moments.high - centre, centre - moments.low) > ABSURD * far)
+
+    @property
+    def _middle(self) -> tuple[float, float]:
+        """The median, and how far `FAR` robust sds are: infinitely where all values are one."""
+        centre = float(weighted_median(self.values, self.weights))
+        distance = np.abs(self.values - centre)
+        apart = distance > 0
+        if self.moments.scaler().constant[0] or not apart.any():
+            return centre, np.inf
+        return centre, float(FAR * 1.4826 * weighted_median(distance[apart], self.weights[apart]))
 
 
 def thinned(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -182,12 +198,14 @@ class ScaleTarget:
 
     (N, V + 1), V = `n_values`: see `beside.known_of`. Rows may be rounded to 32 bits: shares are read as
     logits, which keep their digits near 0 and 1, and positive numbers as logarithms, which keep them near 0.
+    Numbers beyond `limits`, in units of y, are taken to be there.
     """
 
     scaler: TargetScaler
     likelihood: Likelihood
     name: str
     n_values: int = 1
+    limits: tuple[float, float] = (-np.inf, np.inf)
 
     @property
     def n_columns(self) -> int:
@@ -196,12 +214,12 @@ class ScaleTarget:
 
     def __call__(self, part: Part, weight: FloatArray) -> FloatArray:
         """The scaled target, and the shift of the latent mean. Raises InputError."""
-        Y = scaled_target(self.scaler, self.name, part, weight)
+        Y = validate_target(part.y, len(weight), self.name, warn=False)[0]
         if self.n_values > 1:
-            y = validate_target(part.y, len(weight), self.name, warn=False)[0][:, 0]
-            Y = known_of(y, part.beside, self.likelihood, self.n_values)
-            if not self.likelihood.takes_trials:
-                Y = self.scaler.transform(Y)
+            Y = known_of(Y[:, 0], part.beside, self.likelihood, self.n_values)
+        if self.n_values == 1 or not self.likelihood.takes_trials:
+            Y = self.scaler.transform(np.where(np.isfinite(Y), np.clip(Y, *self.limits), Y))
+            if self.n_values > 1:
                 for ends in (Y[:, :2], Y[:, 2:]):
                     ends.sort(axis=1)  # the scale may be negative
         with np.errstate(divide="ignore"):
@@ -252,6 +270,23 @@ class ScreenTarget:
         columns = self.read(part, weight)
         known: FloatArray = self.read.target(columns[:, :-1]).reshape(len(columns), -1)
         return known[:, :1] * np.exp(-columns[:, -1:])
+
+
+def target_limits(target: GPTarget, likelihood: Likelihood) -> tuple[float, float]:
+    """Between what values of the target are taken to lie. Warns where some lie beyond."""
+    if likelihood.target != "limited" or not target.is_absurd:
+        return -np.inf, np.inf
+    (low, high), found = target.usual_range(), target.moments.outputs[0]
+    beyond = " and ".join(f"{value:.4g}" for value in (found.low, found.high) if not low <= value <= high)
+    warnings.warn(
+        f"y holds values as far out as {beyond}, over {ABSURD * FAR:.0f} robust standard deviations from its "
+        f"median. The scale of {likelihood.name} noise would be told by them alone, so the fit takes values "
+        f"outside {low:.4g} to {high:.4g}, the range of the others, to be at its ends; "
+        'likelihood="student_t" needs no such limits.',
+        NongaussWarning,
+        stacklevel=3,
+    )
+    return low, high
 
 
 def target_scaler(target: GPTarget, likelihood: Likelihood) -> TargetScaler:

@@ -30,6 +30,7 @@ from nongauss.sparse_gp.config import KernelLike, Number
 from nongauss.sparse_gp.data import (
     ScaleTarget,
     SummariseTarget,
+    target_limits,
     target_scaler,
 )
 from nongauss.sparse_gp.draws import target_draws
@@ -270,7 +271,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         seen, n_values = seen_through(likelihood, beside)
         learned = learn(source, name, SummariseTarget(likelihood, name))
         scaler = target_scaler(learned.target, likelihood)
-        read = ScaleTarget(scaler, likelihood, name, n_values)
+        read = ScaleTarget(scaler, likelihood, name, n_values, target_limits(learned.target, likelihood))
         result = self._fit(source, learned, read, seen, recipe, seed, float(scaler.scale[0]))
         self._scaler = scaler
         posterior, average = self.posterior_, GPAverage(self.posteriors_, self.weights_)

@@ -85,7 +85,8 @@ class Likelihood(ABC):
     own_kernels: ClassVar[bool] = False
     """Has each latent function a kernel of its own, because they mean different things?"""
     target: ClassVar[str] = "raw"
-    """What is done to y before: "standardised", or "robust" to a few absurd values; "scaled"; or nothing."""
+    """What is done to y before: "standardised"; the same, "robust" to a few absurd values, or with these
+    "limited" to the range of the others; "scaled"; or nothing."""
     is_label: ClassVar[bool] = False
     """Is y the number of a class, which has a probability, and no distribution of a number?"""
     takes_exposure: ClassVar[bool] = False
@@ -152,7 +153,7 @@ class Likelihood(ABC):
 
     def is_standard(self, latent: int) -> bool:
         """Is a latent function on the scale of a standardised target, so that its size is known?"""
-        return self.target in ("standardised", "robust")
+        return self.target in ("standardised", "robust", "limited")
 
     def recalibrated(
         self, y: FloatArray, weight: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray

@@ -63,6 +63,7 @@ class Laplace(_HeavyTailed):
     """
 
     name = "laplace"
+    target = "limited"  # b, which is a mean distance, would be told by an absurd value alone
     own_rules = ("closed_form",)
     param_names = ("scale",)
 
