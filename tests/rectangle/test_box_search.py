@@ -5,14 +5,14 @@ import itertools
 import numpy as np
 import pytest
 
-from nongauss.rectangle.box_search import LOWER, SET, UPPER, Grid, HardBox, best_interval, search_boxes
+from nongauss.rectangle.box_search import LOWER, SET, UPPER, CodeGrid, HardBox, best_interval, search_boxes
 
 
 def grid(
     codes: np.ndarray, ordered: tuple[bool, ...] | None = None, weight: np.ndarray | None = None
-) -> Grid:
+) -> CodeGrid:
     sizes = tuple(int(c.max()) + 1 for c in codes)
-    return Grid(
+    return CodeGrid(
         codes, sizes, ordered or (True,) * len(codes), np.ones(codes.shape[1]) if weight is None else weight
     )
 

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from nongauss import RectangleMixture, load, save
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.rectangle.box_search import MOST_CONDITIONS, Grid, HardBox, further_box, search_boxes
+from nongauss.rectangle.box_search import MOST_CONDITIONS, CodeGrid, HardBox, further_box, search_boxes
 from nongauss.rectangle.data import RawCells
 from nongauss.rectangle.null_tables import without_clusters
 from nongauss.rectangle.objective import log_density
@@ -37,7 +37,7 @@ def two_boxes_one_cluster() -> tuple[np.ndarray, np.ndarray]:
 def test_a_rule_of_two_boxes_holds_what_no_single_one_does(tmp_path):
     X, outer = two_boxes_one_cluster()
     settings = {"rule_columns": [0], "structure_columns": [1], "n_init": 1, "random_state": 0}
-    grid = Grid(np.argsort(np.argsort(X[:, 0]))[None], (240,), (True,), np.ones(240))
+    grid = CodeGrid(np.argsort(np.argsort(X[:, 0]))[None], (240,), (True,), np.ones(240))
     first = search_boxes(grid, [HardBox(grid, outer, {})], 0.0)
     second = further_box(grid, outer, first, 2.4)
     assert_array_equal((first[0].broken == 0) | (second.broken == 0), outer)
@@ -139,7 +139,7 @@ def test_no_rule_is_longer_than_a_person_reads():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 30, (10, 300))
     own = ((codes > 2) & (codes < 28)).all(axis=0)
-    grid = Grid(codes, (30,) * 10, (True,) * 10, np.ones(300))
+    grid = CodeGrid(codes, (30,) * 10, (True,) * 10, np.ones(300))
     bounds = {(column, side): (3, 27)[side] for column in range(10) for side in (0, 1)}
     (box,) = search_boxes(grid, [HardBox(grid, own, bounds)], 0.0)
     assert len(box.conditions) == MOST_CONDITIONS

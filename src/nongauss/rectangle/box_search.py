@@ -32,7 +32,7 @@ MIDDLE = (0.1, 0.9)
 """Quantiles of the rows outside a cluster's boxes between which the search for a further box begins."""
 
 
-class Grid(NamedTuple):
+class CodeGrid(NamedTuple):
     """Columns as codes (D, N), -1 where missing: ranks among the distinct values, or levels."""
 
     codes: IntArray
@@ -48,7 +48,9 @@ class HardBox:
     inside (SET). `held` conditions are never moved nor dropped.
     """
 
-    def __init__(self, grid: Grid, own: BoolArray, conditions: Mapping[Key, Any], held: Iterable[Key] = ()):
+    def __init__(
+        self, grid: CodeGrid, own: BoolArray, conditions: Mapping[Key, Any], held: Iterable[Key] = ()
+    ):
         self.grid, self.held = grid, frozenset(held)
         self.gain = np.where(own, grid.weight, -grid.weight)
         self.conditions: dict[Key, Any] = {}
@@ -163,7 +165,7 @@ def best_interval(totals: FloatArray, lows: BoolArray, highs: BoolArray) -> tupl
     return int(np.flatnonzero(inside <= inside.min() + tie)[0]), high
 
 
-def search_boxes(grid: Grid, boxes: list[HardBox], tolerance: float) -> list[HardBox]:
+def search_boxes(grid: CodeGrid, boxes: list[HardBox], tolerance: float) -> list[HardBox]:
     """Better the boxes: drop what gains by going, search everything, then spend the tolerance on fewer
     conditions. A box of more than `MOST_CONDITIONS` goes on beyond the tolerance.
 
@@ -195,7 +197,7 @@ def search_boxes(grid: Grid, boxes: list[HardBox], tolerance: float) -> list[Har
         budget -= loss
 
 
-def further_box(grid: Grid, own: BoolArray, boxes: Sequence[HardBox], price: float) -> HardBox | None:
+def further_box(grid: CodeGrid, own: BoolArray, boxes: Sequence[HardBox], price: float) -> HardBox | None:
     """One more box for the rows of a cluster (N,) that its boxes do not hold; None if it is not worth it.
 
     It pays `price`, in weight of rows, for each condition. Rows that are inside already count no more.
@@ -254,7 +256,7 @@ class RankedColumns(NamedTuple):
     LOWER and UPPER are those of the fit.
     """
 
-    grid: Grid
+    grid: CodeGrid
     values: tuple[FloatArray, ...]
     scaled: tuple[FloatArray, ...]
     whole: tuple[bool, ...]
@@ -276,7 +278,7 @@ def rank_columns(view: ColumnView, cells: RawCells, X: FloatArray, weight: Float
     n_codes = (*(len(v) for v in values), *cells.labels.n_levels)
     ordered = (*(True for _ in values), *(False for _ in cells.labels.n_levels))
     everything = np.array([*codes, *cells.labels.codes.T], dtype=np.intp).reshape(len(n_codes), len(weight))
-    grid = Grid(everything, n_codes, ordered, weight)
+    grid = CodeGrid(everything, n_codes, ordered, weight)
     units, signs = tuple(c.step for c in view.scales), tuple(c.sign for c in view.scales)
     return RankedColumns(grid, tuple(values), tuple(scaled), tuple(whole), units, signs)
 

@@ -192,7 +192,7 @@ def near_residuals(average: GPAverage, rows: GPRows) -> NearResiduals | None:
     no_shift = np.zeros(len(posterior.psi))
     every = NearResiduals(rows.X * unit, residual, noise / variance, unit, 1.0, 1.0, variance, no_shift)
     some = np.random.default_rng(0).permutation(len(residual))[:MOST_JUDGED]
-    judged = _Judged(average, rows, some)
+    judged = _JudgedRows(average, rows, some)
     near = every.nearest(every.X[some], np.where(judged.stays > 0.0, np.nan, residual[some]))
     best, least = every, math.inf
     for length, ratio in product(LENGTHS, RATIOS):
@@ -226,7 +226,7 @@ def residuals(average: GPAverage, rows: GPRows) -> tuple[FloatArray, FloatArray]
     return of.d_mean[:, 0] / told, np.divide(1.0, heavy, out=noise, where=heavy > 0.0)
 
 
-class _Judged:
+class _JudgedRows:
     """The rows by which it is judged whether neighbours tell anything, and moments of f without each of them.
 
     Of copies that were merged to a row of greater weight one is left out, and each counts: `stays` (n,) is
@@ -276,7 +276,7 @@ class _Judged:
 
 
 def _worth_keeping(
-    best: NearResiduals, told: tuple[FloatArray, FloatArray], judged: _Judged
+    best: NearResiduals, told: tuple[FloatArray, FloatArray], judged: _JudgedRows
 ) -> NearResiduals | None:
     """The neighbours with s^2 and the likelihood's parameters beside them, if the gain is beyond doubt."""
     nothing = np.zeros(len(judged.y))

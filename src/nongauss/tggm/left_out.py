@@ -31,7 +31,7 @@ def left_out_law(
     is worse than the ensemble, so this flatters nobody. Raises InputError where some row is held out by none.
     """
     Y = model._scaler.transform(np.asarray(y, np.float64)[:, None])
-    table = _Judged.of(model, X)
+    table = _JudgedTable.of(model, X)
     rows = table.as_trained(model, Y, weight)
     member = folds(len(rows.X), _recipe(model))[rows.order]
     kept = _by_member(member, model.n_members)
@@ -42,7 +42,7 @@ def left_out_law(
 def left_out_probabilities(model: Any, X: Any, codes: FloatArray, weight: FloatArray) -> FloatArray:
     """The probability of each class (N, C) at each training row, of a fitted `TGGMClassifier`; as above."""
     Y = np.asarray(codes, np.float64)[:, None]
-    table = _Judged.of(model, X)
+    table = _JudgedTable.of(model, X)
     rows = table.as_trained(model, Y, weight)
     data = NetworkRows(rows.X, rows.Y, rows.weight)
     member = folds_by_input(data, _recipe(model))[rows.order]
@@ -52,7 +52,7 @@ def left_out_probabilities(model: Any, X: Any, codes: FloatArray, weight: FloatA
     return out
 
 
-class _Judged(NamedTuple):
+class _JudgedTable(NamedTuple):
     """Encoded rows (N, D), gaps filled by the mean; which cells are `missing` (N, B), what may be there."""
 
     encoded: Any
@@ -60,7 +60,7 @@ class _Judged(NamedTuple):
     donors: Donors | None
 
     @classmethod
-    def of(cls, model: Any, X: Any) -> _Judged:
+    def of(cls, model: Any, X: Any) -> _JudgedTable:
         """Rows of a table as a model that was fitted to it encodes them."""
         donors = getattr(model, "_donors", None)
         if donors is None:
