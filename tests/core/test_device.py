@@ -81,7 +81,7 @@ import nongauss
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
-model = nongauss.TGGMRegressor((3,), n_members=1, max_epochs=2, random_state=0).fit(X, y)
+model = nongauss.TGGMRegressor((3, 2), n_members=1, max_epochs=2, random_state=0).fit(X, y)
 
 def tried(work, told):
     try:

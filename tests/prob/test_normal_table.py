@@ -32,5 +32,13 @@ def test_moments_and_the_log_of_mills_ratio(kind, exact):
     np.testing.assert_allclose(found, difference, rtol=10.0 * exact, atol=10.0 * exact)
 
 
+def test_numbers_of_any_size_have_moments():
+    with np.errstate(all="raise", under="ignore"):
+        mean, variance, third = cut_moments(located(np.array([1e200, -1e200, -1e300, 1e300])))
+    np.testing.assert_allclose(mean, [1e200, 1e-200, 1e-300, 1e300])
+    np.testing.assert_allclose(variance, [1.0, 0.0, 0.0, 1.0], atol=1e-12)
+    np.testing.assert_allclose(third, 0.0, atol=1e-12)
+
+
 def test_an_empty_array_stays_empty():
     assert cut_moments(located(np.zeros((0, 3)))).mean.shape == (0, 3)

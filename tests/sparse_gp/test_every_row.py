@@ -41,6 +41,13 @@ def test_sites_that_leave_no_density_are_refused():
         row_q(K, np.zeros(30), beta)
 
 
+def test_a_kernel_without_digits_is_refused():
+    """B^-1 of numbers of 10^16 is noise, of which beta v made a bound of 10^6 nats for 200 labels."""
+    K = np.ones((30, 30)) * 1e16
+    with pytest.raises(np.linalg.LinAlgError, match="too large"):
+        row_q(K, np.zeros(30), np.ones(30))
+
+
 def test_sites_that_say_nothing_leave_the_prior_and_nothing_is_printed(capfd):
     K = kernel_matrix()
     q = row_q(K, np.zeros(30), np.zeros(30))

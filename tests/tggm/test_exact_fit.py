@@ -76,3 +76,17 @@ def test_several_outputs_are_fitted_by_their_joint_likelihood_on_request():
     law = both.predict_distribution(X[:3])
     assert law.mean.shape == (3, 2)
     assert np.isfinite(law.log_prob(law.mean)).all()
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("far", [1e15, 1e200])
+def test_rows_however_far_have_a_whole_law(far):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    model = TGGMRegressor((5,), posterior="exact", max_epochs=30, random_state=0)
+    law = model.fit(X, X[:, 0] + rng.gamma(1.5, size=120)).predict_distribution([[far, 0.0], [0.0, -far]])
+    quantiles = law.quantile([0.05, 0.5, 0.95])
+    assert np.isfinite(quantiles).all()
+    assert (np.diff(quantiles, axis=1) > 0).all()
+    assert np.isfinite(law.mean).all()
+    assert np.isfinite(law.log_prob(np.zeros(2))).all()

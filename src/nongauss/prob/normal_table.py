@@ -25,7 +25,7 @@ Numbers = npt.NDArray[Any]
 
 class Located(NamedTuple):
     """Numbers a, the cell of the table that each lies in (beyond the table the outermost), and how far it is
-    from the middle of that."""
+    from the middle of that, at most half a cell."""
 
     a: Numbers
     cell: npt.NDArray[np.intp]
@@ -60,6 +60,8 @@ def located(a: Numbers) -> Located:
     way *= kind(-_WIDTH)
     way -= kind(_LEFT + 0.5 * _WIDTH)  # middles are exact in both precisions
     way += a
+    if a.size and not -kind(_WIDTH) < way.min() <= way.max() < kind(_WIDTH):
+        np.clip(way, kind(-0.5 * _WIDTH), kind(0.5 * _WIDTH), out=way)  # beyond the table
     return Located(a, cell, way)
 
 
@@ -89,6 +91,9 @@ def cut_moments(at: Located) -> CutMoments:
     if a.size and a.min() < _LEFT:
         far = a < _LEFT
         mean[far], variance[far], third[far] = _far_below(-a[far])
+    if a.size and a.max() > _RIGHT:
+        far = a > _RIGHT
+        mean[far] = a[far]
     return CutMoments(mean, variance, third)
 
 
@@ -121,7 +126,7 @@ def _log_mills(at: Located) -> Numbers:
 
 def _far_below(z: Numbers) -> CutMoments:
     """The moments at -z, z large: m = 1/z - 2/z^3 + 10/z^5 - ..., and its derivatives by a = -z."""
-    u = 1.0 / (z * z)
+    u = (1.0 / z) ** 2  # z^2 may be no number any more
     return CutMoments(
         (1.0 - u * (2.0 - u * (10.0 - u * (74.0 - 706.0 * u)))) / z,
         u * (1.0 - u * (6.0 - u * (50.0 - u * (518.0 - 6354.0 * u)))),

@@ -29,6 +29,9 @@ from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.objective import SMALLEST_VARIANCE, QAtSites, inverse_of
 from nongauss.sparse_gp.params import GaussianSites, GPModel, GPParams
 
+MOST_CERTAIN = 1e11
+"""Trace of D^1/2 K D^1/2 beyond which I + that has too few digits: (B^-1)_nn loses eps times it."""
+
 TINY = 1e-6
 """Product of a row's precision and its prior variance below which it says nothing of f."""
 
@@ -87,7 +90,12 @@ class RowQ:
 def row_q(
     K: Float[np.ndarray, "N N"], linear: Float[np.ndarray, " N"], precision: Float[np.ndarray, " N"]
 ) -> RowQ:
-    """q from sites lambda and beta, tiny ones taken for 0. LinAlgError if it is no density."""
+    """q from sites lambda and beta, tiny ones taken for 0.
+
+    LinAlgError if it is no density, or of numbers so large that no digit of it is known.
+    """
+    if not np.abs(precision) @ K.diagonal() < MOST_CERTAIN:
+        raise np.linalg.LinAlgError("The kernel is too large for these precisions.")
     beta = np.where(np.abs(precision) * K.diagonal() > TINY, precision, 0.0)
     first = beta > 0
     own, target = beta[first], linear[first] / beta[first]

@@ -215,7 +215,7 @@ def fit_model(
         _refuse_spread(recipe)
     small = len(learned_from.y) * len(Z) ** 2 < WORTH_THREADS
     with threadpool_limits(limits=1 if small else None, user_api="blas"), recycled():
-        whole = is_all and (model.likelihood.conjugate or recipe.n_components == 1)
+        whole = is_all and (recipe.n_components == 1 or model.likelihood.conjugate)
         bound = _objective(model, learned_from, start(model, psi, Z), whole)
         bound = bound if begin is None else _begun(bound, begin)
         fixed, params = not bound.moves_inputs, bound.params
@@ -238,11 +238,13 @@ def fit_model(
 def _objective(model: GPModel, rows: GPRows, params: GPParams, whole: bool) -> HyperObjective:
     """The objective of some inducing inputs; by matrices between rows if these are all, and that is cheaper.
 
-    `whole`: are they all rows of the fit, and is q one Gaussian?
+    `whole`: are they all rows of the fit, and is q one Gaussian? Of noise that is not normal or near it a
+    function may become so large that those matrices have no digits left, where labels are separable.
     """
-    fixed = are_all_rows(params.Z, rows.X)
+    fixed, likelihood = are_all_rows(params.Z, rows.X), model.likelihood
     is_exact = whole and fixed and len(rows.y) <= MOST_REPEATED * len(params.Z)
-    is_exact = is_exact and (model.likelihood.conjugate or is_without_white(model, params, rows))
+    is_exact = is_exact and (likelihood.conjugate or likelihood.nears_gaussian)
+    is_exact = is_exact and (likelihood.conjugate or is_without_white(model, params, rows))
     at = params._replace(Z=rows.X) if is_exact else params
     return HyperObjective(model, rows, at, not fixed, is_exact)
 

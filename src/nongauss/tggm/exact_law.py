@@ -45,6 +45,10 @@ _ROWS, _KEPT_ROWS = 128, 4096
 """Rows that are tabulated at once, and whose tables are kept at once."""
 
 
+FARTHEST = 1e9
+"""Standard deviations of a column beyond which the places of a law are no longer told apart."""
+
+
 class SaddlepointTable(NamedTuple):
     """Laws of deviations y - E[y] at T places, in increasing order.
 
@@ -357,11 +361,13 @@ def law_of(
 ) -> PredictiveDistribution:
     """The law of y at standardised rows: by the saddlepoint if the members were fitted by it, else a mixture.
 
-    `squeeze` drops the axis of a single output, which the saddlepoint's never has.
+    `squeeze` drops the axis of a single output, which the saddlepoint's never has. Rows farther than
+    `FARTHEST` have the saddlepoint's law of rows there.
     """
     X = ensemble.splines.joined(encoded)
     if ensemble.is_exact:
-        return SaddlepointDistribution(ensemble, X)
+        near = np.clip(X, -FARTHEST, FARTHEST) if isinstance(X, np.ndarray) else X
+        return SaddlepointDistribution(ensemble, near)
     mean, variance = ensemble.moments(X)
     return GaussianMixtureDistribution(
         mean,
