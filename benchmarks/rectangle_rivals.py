@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.mixture import GaussianMixture
 from sklearn.tree import DecisionTreeClassifier
 
-from nongauss.rectangle.box_search import Grid, HardBox, search_boxes
+from nongauss.rectangle.box_search import CodeGrid, HardBox, search_boxes
 from nongauss.rectangle.rules import best_slopes
 
 
@@ -108,7 +108,7 @@ def box_step(Z: np.ndarray, labels: np.ndarray, tolerance: float = 0.01) -> Answ
     deviation; our own slopes for rows in several boxes or in none."""
     values = [np.unique(z) for z in Z.T]
     codes = np.array([np.searchsorted(v, z) for v, z in zip(values, Z.T, strict=True)])
-    grid = Grid(codes, tuple(len(v) for v in values), (True,) * len(values), np.ones(len(Z)))
+    grid = CodeGrid(codes, tuple(len(v) for v in values), (True,) * len(values), np.ones(len(Z)))
     boxes = []
     for k in np.unique(labels):
         own = labels == k

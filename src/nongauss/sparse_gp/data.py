@@ -301,7 +301,7 @@ def target_scaler(target: GPTarget, likelihood: Likelihood) -> TargetScaler:
         )
     if likelihood.target == "standardised":
         return standard
-    if likelihood.target == "robust":
+    if likelihood.target in ("robust", "limited"):
         return target.robust_scaler()
     mean = moments.unit * moments.mean
     unit = mean if likelihood.target == "scaled" and mean > 0 else 1.0
