@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 
 import nongauss
 from nongauss.cli.app import app
-from nongauss.cli.cluster import fit_clusters, left_out, rule_lines
+from nongauss.cli.cluster import _without_ids, fit_clusters, left_out, rule_lines
 from nongauss.core.errors import InputError, NongaussWarning
 
 
@@ -96,3 +97,14 @@ def test_row_numbers_make_no_rule_unless_they_are_asked_for(tmp_path):
     assert "respondent" not in set(model.rules_["column"])
     model, rows = fit_clusters(path, n_clusters=2, rules="respondent", settings=["n_init=1"])
     assert set(model.rules_["column"]) == {"respondent"}
+
+
+def test_ids_among_columns_whose_names_are_numbers_are_left_out(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {0: [f"P{i:04d}" for i in range(60)], 1: rng.normal(size=60), 2: rng.normal(size=60)}
+    )
+    with pytest.warns(NongaussWarning, match="Left out: '0'"):
+        assert list(_without_ids(table, [])) == [1, 2]
+    with pytest.raises(InputError, match="Every column only numbers or names the rows; --rules"):
+        _without_ids(table[[0]], [])

@@ -164,3 +164,16 @@ def test_times_of_whole_minutes_are_filled_with_such_and_told_as_times(tmp_path)
     told = filled.columns.iloc[0]
     assert ":" in told["before"]
     assert ":" in told["after"]
+
+
+def test_columns_whose_names_are_numbers_and_rows_whose_names_are_not(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({0: rng.normal(size=60), 1: rng.normal(size=60), 2: ["a", "b", "b"] * 20})
+    frame.loc[:8, 1], frame.loc[50:, 2] = np.nan, None
+    frame.index = pd.Index([f"row {i}" for i in range(60)])
+    frame.to_parquet(tmp_path / "data.parquet")
+    out = tmp_path / "full.parquet"
+    impute_table(tmp_path / "data.parquet", out, 0, "rank_factor", 0, ignore=["0"])
+    full = pd.read_parquet(out)
+    assert list(map(str, full.columns)) == ["0", "1", "2"]
+    assert not full.isna().any(axis=None)

@@ -40,5 +40,14 @@ def test_numbers_of_any_size_have_moments():
     np.testing.assert_allclose(third, 0.0, atol=1e-12)
 
 
+def test_nan_stays_nan_and_infinity_is_far():
+    with np.errstate(invalid="ignore"):
+        mean, variance, _ = cut_moments(located(np.array([np.nan, 0.0])))
+        far = cut_moments(located(np.array([np.inf, 0.0]))).mean
+    assert np.isnan([mean[0], variance[0]]).all()
+    assert far[0] == np.inf
+    np.testing.assert_allclose([mean[1], far[1]], np.sqrt(2.0 / np.pi))
+
+
 def test_an_empty_array_stays_empty():
     assert cut_moments(located(np.zeros((0, 3)))).mean.shape == (0, 3)

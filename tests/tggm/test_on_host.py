@@ -10,6 +10,7 @@ import pytest
 
 from nongauss import TGGMRegressor
 from nongauss.core.device import key_from_seed
+from nongauss.core.errors import NongaussWarning
 from nongauss.optimise import loop
 from nongauss.optimise.compiled import compiled
 from nongauss.optimise.course import NOBODY, Rule
@@ -99,3 +100,17 @@ def test_what_is_predicted_on_the_host_is_that_of_the_device(changes):
     here, there = (in_blocks(units, 512, ensemble.params, X, stays=stays) for stays in (True, False))
     for mine, its in zip(here, there, strict=True):
         np.testing.assert_allclose(mine, its, rtol=1e-10)
+
+
+@pytest.mark.parametrize("posterior", ["moments", "exact"])
+def test_a_step_that_leads_out_of_the_numbers_ends_the_fit_at_the_last_good_state(posterior):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = X[:, 0] + np.abs(X[:, 1])
+    model = TGGMRegressor((5,), n_members=1, random_state=0, posterior=posterior, max_epochs=3).partial_fit(
+        X, y
+    )
+    absurd = np.where(np.arange(120) == 3, 1e20, y)
+    with pytest.warns(NongaussWarning, match="the last finite state is kept"):
+        model.partial_fit(X, absurd)
+    assert np.isfinite(model.predict(X)).all()

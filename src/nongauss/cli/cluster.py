@@ -159,6 +159,8 @@ def _without_ids(frame: pd.DataFrame, asked: Sequence[str]) -> pd.DataFrame:
     named = {name.strip() for text in asked for name in text.split(",")}
     table = read_input(frame)
     ids = [role for role in understand_columns(table) if role.role == "id" and role.name not in named]
+    if ids and len(ids) == frame.shape[1]:
+        raise InputError("Every column only numbers or names the rows; --rules A,B takes some in.")
     if ids:
         shown = ", ".join(f"{role.name!r} ({role.reason})" for role in ids)
         tell(f"Left out: {shown}. --rules and --structure take such columns in.")
@@ -166,7 +168,8 @@ def _without_ids(frame: pd.DataFrame, asked: Sequence[str]) -> pd.DataFrame:
     for place, name in enumerate(table.labels):
         if name not in known and counts_rows(table.column(place), name):
             tell(f"Column {name!r} rises by one from row to row: if it only numbers the rows, leave it out.")
-    return frame.drop(columns=[role.name for role in ids])
+    gone = {role.name for role in ids}
+    return frame.loc[:, [str(label) not in gone for label in frame.columns]]
 
 
 def tell(sentence: str) -> None:

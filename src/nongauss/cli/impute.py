@@ -120,17 +120,21 @@ def impute_table(
 
 def _without(frame: pd.DataFrame, ignore: Sequence[str], source: str) -> pd.DataFrame:
     """The table without these columns. Raises InputError for one that is not there, or where none is left."""
+    labels = {str(label): label for label in frame.columns}  # a Parquet file may have numbers for names
     for name in ignore:
-        if name not in frame.columns:
-            raise InputError(f"{source} has no column {name!r};{closest(name, frame.columns)}")
+        if name not in labels:
+            raise InputError(f"{source} has no column {name!r};{closest(name, labels)}")
     if len(set(ignore)) == frame.shape[1]:
         raise InputError("--ignore names every column; leave one to fill.")
-    return frame.drop(columns=list(ignore))
+    return frame.drop(columns=[labels[name] for name in ignore])
 
 
 def _with_columns(filled: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     """A filled table with the columns of the whole that it lacks, in their places."""
-    return whole.assign(**{str(name): filled[name] for name in filled.columns})
+    out = whole.copy()
+    for label in filled.columns:
+        out[label] = filled[label]
+    return out
 
 
 def paths_of(out: Path, draws: int) -> list[Path]:

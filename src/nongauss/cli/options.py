@@ -189,11 +189,11 @@ Scheduler = Annotated[
 
 RuleColumns = Annotated[
     str | None,
-    _option("A,B", "Columns that rules may use, separated by commas; all by default."),
+    _option("A,B", "Columns that rules may use, separated by commas; all but ids by default."),
 ]
 LookColumns = Annotated[
     str | None,
-    _option("A,B", "Columns in which rows of a cluster are similar, separated by commas; all by default."),
+    _option("A,B", "Columns in which rows of a cluster are similar; all but ids by default."),
 ]
 Clusters = Annotated[int | None, _option("NUMBER", "Number of clusters; chosen by default.", low=1)]
 Folds = Annotated[int, _option("NUMBER", "Number of folds.", HELD_OUT, low=2)]

@@ -55,6 +55,7 @@ def located(a: Numbers) -> Located:
     shifted *= kind(1.0 / _WIDTH)
     np.maximum(shifted, kind(0.0), out=shifted)
     np.minimum(shifted, kind((_RIGHT - _LEFT) / _WIDTH - 1.0), out=shifted)
+    np.nan_to_num(shifted, copy=False)  # NaN has no cell, but stays NaN by how far it is
     cell = shifted.astype(np.intp)
     way = cell.astype(a.dtype)
     way *= kind(-_WIDTH)

@@ -37,7 +37,7 @@ def typical_of(rows: InputTable, place: int) -> str:
     if not len(known):
         return ""
     order = known[np.argsort(column.values[known], kind="stable")]
-    raw = rows.raw(place)
+    raw = pd.Series(rows.raw(place)).iloc
     low, median, high = (_cell(raw[order[i]]) for i in (0, (len(order) - 1) // 2, -1))
     return low if low == high else f"{low} to {high}, median {median}"
 

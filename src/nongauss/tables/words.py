@@ -61,7 +61,8 @@ def typed(name: str, value: str = "", *, listed: bool = False) -> str:
 
     `listed`: the option takes names separated by commas, so that a name with a comma has marks of its own.
     """
-    text = f'"{name}"' if listed and "," in name else name
+    marked = '"{}"'.format(name.replace('"', '""'))
+    text = marked if listed and "," in name else name
     text += f"={value}" if value else ""
     if re.fullmatch(r"[\w.,:/@%+=-]+", text):
         return text
