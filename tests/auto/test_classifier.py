@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,3 +96,15 @@ def test_where_columns_tell_nothing_the_shares_of_the_classes_are_chosen():
         new = model.predict_proba(rng.normal(size=(200, 3)))
         assert -np.log(new).mean() < np.log(2) + 0.1
     assert chosen.count("constant labels") >= 3
+
+
+def test_a_new_process_loads_labels_with_one_lengthscale(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    y = np.where(X.sum(axis=1) + 0.3 * rng.normal(size=60) > 0, "a", "b")
+    model = AutoClassifier(candidates=("linear labels, one scale",), random_state=0).fit(X, y)
+    nongauss.save(model, tmp_path / "m")
+    told = "import sys, nongauss; print(type(nongauss.load(sys.argv[1])).__name__)"
+    command = [sys.executable, "-c", told, str(tmp_path / "m")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.stdout == "AutoClassifier\n", ended.stderr[-300:]

@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 
 import nongauss
 from nongauss import AutoImputer
-from nongauss.auto.imputer import ALONE, ColumnsAlone
+from nongauss.auto.imputer import ALONE, ColumnsAlone, _why
 from nongauss.auto.normal_scores import NormalScores
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.kinds import decode
@@ -144,3 +144,9 @@ def test_it_stands_in_a_pipeline_and_in_a_file(fitted, tmp_path):
 def test_a_candidate_that_is_not_known_is_refused():
     with pytest.raises(InputError, match="candidates must be 'auto' or some of"):
         AutoImputer(["forest"]).fit(made()[1])
+
+
+def test_a_candidate_that_failed_is_named_where_one_is_left():
+    board = pd.DataFrame({"candidate": ["one", "other"], "score": [0.6, np.nan], "failed": ["", "no memory"]})
+    said = _why("one", board)
+    assert said == "one fills the missing cells: no other candidate could; 'other' failed."

@@ -9,6 +9,7 @@ from nongauss import SparseGPRegressor
 from nongauss.core.errors import NongaussWarning
 from nongauss.sparse_gp.data import (
     MOST_VALUES,
+    ScaleTarget,
     SummariseTarget,
     space_of,
     target_scaler,
@@ -97,3 +98,18 @@ def test_many_values_are_thinned_to_their_order_statistics():
     assert len(few) == MOST_VALUES
     assert_allclose(shares.sum(), 50_001)
     assert_allclose(weighted_median(few, shares), 25_000, atol=5)
+
+
+def test_limits_move_targets_alone_and_are_known_where_values_are_thinned():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=50_000)
+    found = SummariseTarget(Laplace(), "it")(Part("", None, np.append(y, 1e9)), np.ones(50_001))
+    low, high = found.usual_range()
+    assert low == y.min()
+    assert 3.5 < high <= y.max()
+    target = Part("", None, np.array([1.0, 1e9]), {"truncation": np.array([0.0, 0.0])})
+    scaler = target_scaler(found, Laplace())
+    read = ScaleTarget(scaler, Laplace(), "it", 4, (low, high))
+    known = scaler.inverse_mean(read(target, np.ones(2))[:, :-1])
+    assert_allclose(known[:, :2], [[1.0, 1.0], [high, high]], rtol=1e-6)
+    assert_allclose(known[:, 2:][np.isfinite(known[:, 2:])], 0.0, atol=1e-6)  # the other end is infinite

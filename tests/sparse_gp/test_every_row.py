@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from nongauss.sparse_gp.every_row import RowKernels, row_mean_at, row_q
+from nongauss import SparseGPRegressor
+from nongauss.core.errors import NongaussWarning
+from nongauss.sparse_gp.every_row import NoDigits, RowKernels, row_mean_at, row_q
 from nongauss.sparse_gp.likelihoods import Gaussian, Laplace, Poisson, StudentT
 from nongauss.sparse_gp.objective import exact_evidence, log_prior, mean_at
 from nongauss.sparse_gp.params import GaussianSites, KernelBlocks, first_sites
@@ -44,8 +46,29 @@ def test_sites_that_leave_no_density_are_refused():
 def test_a_kernel_without_digits_is_refused():
     """B^-1 of numbers of 10^16 is noise, of which beta v made a bound of 10^6 nats for 200 labels."""
     K = np.ones((30, 30)) * 1e16
-    with pytest.raises(np.linalg.LinAlgError, match="too large"):
+    with pytest.raises(NoDigits, match="too large"):
         row_q(K, np.zeros(30), np.ones(30))
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-4])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_rows_left_out_of_a_fit_without_noise_are_told_as_new_rows_are(noise):
+    rng = np.random.default_rng(1)
+    X, new = rng.uniform(-3, 3, (80, 2)), rng.uniform(-3, 3, (200, 2))
+    y, z = (np.exp(at[:, 0]) + at[:, 1] ** 2 + noise * rng.standard_t(5, len(at)) for at in (X, new))
+    model = SparseGPRegressor("laplace", random_state=0, max_iter=60).fit(X, y)
+    assert model.loo_.mean() == pytest.approx(model.log_density(new, z).mean(), abs=0.4)
+
+
+def test_a_stop_while_noise_is_normal_ends_the_fit():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (60, 2))
+    calls = []
+    third = lambda progress: calls.append(progress) or len(calls) == 3  # noqa: E731
+    with pytest.warns(NongaussWarning, match="Stopped on request"):
+        model = SparseGPRegressor("student_t", callbacks=[third], random_state=0).fit(X, np.sin(X[:, 0]))
+    assert len(calls) == 3
+    assert np.isfinite(model.predict(X)).all()
 
 
 def test_sites_that_say_nothing_leave_the_prior_and_nothing_is_printed(capfd):

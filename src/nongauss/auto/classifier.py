@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from nongauss.auto import one_lengthscale  # noqa: F401  (a saved model may hold one)
 from nongauss.auto.base import COST_OF_PREDICTION, Auto, Member, Reading, read_rows
 from nongauss.auto.calibration import LabelCalibration, fit_labels, no_calibration
 from nongauss.auto.candidate import ClassShares

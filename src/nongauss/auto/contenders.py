@@ -75,8 +75,9 @@ def weight_left_out(X: FloatArray, y: FloatArray, weight: FloatArray) -> FloatAr
 
     All of it, since equal rows are mostly one that was copied. But where columns have few values, rows with
     equal inputs have other targets too: then equal rows are as many observations, of which one is left out.
+    Weights that are not whole numbers do not tell how many.
     """
-    if weight.max() <= 1.0:
+    if weight.max() <= 1.0 or (weight != np.rint(weight)).any():
         return weight
     _, group = np.unique(X, axis=0, return_inverse=True)
     group = group.ravel()

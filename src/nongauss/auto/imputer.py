@@ -297,13 +297,15 @@ def _why(chosen: str, board: pd.DataFrame) -> str:
     if len(board) == 1:
         return f"{chosen} fills the missing cells, as requested."
     score = board.set_index("candidate")["score"]
-    if score.nunique() == 1:
-        return f"{chosen} fills the missing cells: no hidden cell told the candidates apart."
+    failed = list(board["candidate"][board["failed"] != ""])
+    beside = f"; {listed(failed).removeprefix('columns ').removeprefix('column ')} failed" if failed else ""
+    fine = score.drop(failed)
+    if fine.nunique(dropna=False) == 1:
+        told = "no hidden cell told the candidates apart" if len(fine) > 1 else "no other candidate could"
+        return f"{chosen} fills the missing cells: {told}{beside}."
     others = [
         f"{name} {score[name]:.2f}" for name in score.index if name != chosen and np.isfinite(score[name])
     ]
-    failed = list(board["candidate"][board["failed"] != ""])
-    beside = f"; {listed(failed).removeprefix('columns ').removeprefix('column ')} failed" if failed else ""
     return (
         f"{chosen} predicted hidden cells best: its score is {score[chosen]:.2f} of that of columns alone"
         f"{' (' + ', '.join(others) + ')' if others else ''}{beside}."

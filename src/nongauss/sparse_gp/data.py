@@ -141,10 +141,12 @@ class GPTarget:
         return TargetScaler(np.array([mean]), np.sign(standard.scale) * sd, standard.constant)
 
     def usual_range(self) -> tuple[float, float]:
-        """Least and greatest of the values that do not lie absurdly far out."""
-        centre, far = self._middle
+        """Least and greatest of the values that do not lie absurdly far out; where thinned, nearly these."""
+        (centre, far), found = self._middle, self.moments.outputs[0]
         usual = self.values[np.abs(self.values - centre) <= ABSURD * far]
-        return float(usual.min()), float(usual.max())
+        low = found.low if centre - found.low <= ABSURD * far else usual.min()
+        high = found.high if found.high - centre <= ABSURD * far else usual.max()
+        return float(low), float(high)
 
     @property
     def is_absurd(self) -> bool:
@@ -198,7 +200,7 @@ class ScaleTarget:
 
     (N, V + 1), V = `n_values`: see `beside.known_of`. Rows may be rounded to 32 bits: shares are read as
     logits, which keep their digits near 0 and 1, and positive numbers as logarithms, which keep them near 0.
-    Numbers beyond `limits`, in units of y, are taken to be there.
+    Targets beyond `limits`, in units of y, are taken to be there.
     """
 
     scaler: TargetScaler
@@ -214,11 +216,11 @@ class ScaleTarget:
 
     def __call__(self, part: Part, weight: FloatArray) -> FloatArray:
         """The scaled target, and the shift of the latent mean. Raises InputError."""
-        Y = validate_target(part.y, len(weight), self.name, warn=False)[0]
+        Y = np.clip(validate_target(part.y, len(weight), self.name, warn=False)[0], *self.limits)
         if self.n_values > 1:
             Y = known_of(Y[:, 0], part.beside, self.likelihood, self.n_values)
         if self.n_values == 1 or not self.likelihood.takes_trials:
-            Y = self.scaler.transform(np.where(np.isfinite(Y), np.clip(Y, *self.limits), Y))
+            Y = self.scaler.transform(Y)
             if self.n_values > 1:
                 for ends in (Y[:, :2], Y[:, 2:]):
                     ends.sort(axis=1)  # the scale may be negative

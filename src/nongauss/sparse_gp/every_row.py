@@ -29,11 +29,16 @@ from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.objective import SMALLEST_VARIANCE, QAtSites, inverse_of
 from nongauss.sparse_gp.params import GaussianSites, GPModel, GPParams
 
-MOST_CERTAIN = 1e11
-"""Trace of D^1/2 K D^1/2 beyond which I + that has too few digits: (B^-1)_nn loses eps times it."""
+MOST_CERTAIN = 1e7
+"""Product of a row's precision and its prior variance beyond which these matrices have too few digits: what q
+leaves of the prior's variance is their difference."""
 
 TINY = 1e-6
 """Product of a row's precision and its prior variance below which it says nothing of f."""
+
+
+class NoDigits(np.linalg.LinAlgError):
+    """Matrices between rows do not tell q, which those with jitter still may."""
 
 
 class RowKernels:
@@ -92,10 +97,10 @@ def row_q(
 ) -> RowQ:
     """q from sites lambda and beta, tiny ones taken for 0.
 
-    LinAlgError if it is no density, or of numbers so large that no digit of it is known.
+    LinAlgError if it is no density, NoDigits if the numbers are too large.
     """
-    if not np.abs(precision) @ K.diagonal() < MOST_CERTAIN:
-        raise np.linalg.LinAlgError("The kernel is too large for these precisions.")
+    if not (np.abs(precision) * K.diagonal()).max() < MOST_CERTAIN:
+        raise NoDigits("The kernel is too large for these precisions.")
     beta = np.where(np.abs(precision) * K.diagonal() > TINY, precision, 0.0)
     first = beta > 0
     own, target = beta[first], linear[first] / beta[first]

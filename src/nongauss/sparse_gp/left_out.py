@@ -37,7 +37,7 @@ def left_out_law(
     """The law of each training row's target y (N,) given all others, of a fitted `SparseGPRegressor`.
 
     Of one fitted to limits, trials or selected rows y is (N, V) as of `beside.known_of`. `X`, `weight` (N,)
-    and `exposure` are what the model was fitted to; a row is left out with its whole weight.
+    and `exposure` are what the model was fitted to; a row is left out with so much weight.
     """
     encoded = with_a_column(model._encoder.as_scaled(X))
     centre, scale = float(model._scaler.centre[0]), float(model._scaler.scale[0])

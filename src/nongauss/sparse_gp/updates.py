@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from nongauss.sparse_gp.buffers import product
 from nongauss.sparse_gp.data import GPRows
-from nongauss.sparse_gp.every_row import RowKernels, by_row_kernels, row_bound_at, row_mean_at
+from nongauss.sparse_gp.every_row import NoDigits, RowKernels, by_row_kernels, row_bound_at, row_mean_at
 from nongauss.sparse_gp.objective import (
     LatentQ,
     QAtSites,
@@ -78,6 +78,8 @@ def _q_to_begin_with(kernels: KernelBlocks | RowKernels, sites: GaussianSites) -
     """q at these sites; without negative precisions, where these leave no density at other parameters."""
     try:
         return q_at(kernels, sites)
+    except NoDigits:
+        raise
     except np.linalg.LinAlgError:
         if not (sites.precision < 0).any():
             raise
@@ -145,6 +147,8 @@ def _halved_until_better(best: Q, at: Callable[[float], Q], step: float, enough:
     for _ in range(MOST_HALVINGS):
         try:
             trial = at(step)
+        except NoDigits:
+            raise
         except np.linalg.LinAlgError:
             trial = None
         if trial is not None and trial.bound > best.bound - enough:
@@ -218,10 +222,18 @@ class HyperObjective:
     def converged(
         self, params: GPParams, tol: float, most_steps: int = MOST_STEPS
     ) -> tuple[KernelBlocks | RowKernels, QAtSites]:
-        """Kernel matrices and q at these parameters, from the sites of the last evaluation."""
-        made = RowKernels if self.is_exact else KernelBlocks
-        blocks = made(self.model, params, self.rows)
-        q = converge_q(blocks, self.sites, tol, most_steps)
+        """Kernel matrices and q at these parameters, from the sites of the last evaluation.
+
+        By matrices between rows if `is_exact`, unless these have too few digits.
+        """
+        blocks: KernelBlocks | RowKernels
+        try:
+            made = RowKernels if self.is_exact else KernelBlocks
+            blocks = made(self.model, params, self.rows)
+            q = converge_q(blocks, self.sites, tol, most_steps)
+        except NoDigits:
+            blocks = KernelBlocks(self.model, params, self.rows)
+            q = converge_q(blocks, self.sites, tol, most_steps)
         if np.isfinite(q.bound):
             self.sites = q.sites
         return blocks, q
