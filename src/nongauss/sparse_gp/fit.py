@@ -69,14 +69,8 @@ def fit(
     Returns how the fit of the model with the greatest share went (its status the worst of all), the average,
     and that model. Raises InputError for a kernel of columns that are not there.
     """
-    if recipe.n_components > 1 and table.everywhere is not None and not likelihood.conjugate:
-        raise InputError(
-            "posterior='mixture' takes tables in memory; give posterior='gaussian', or fewer rows."
-        )
-    if recipe.n_components > 1 and not likelihood.several_modes:
-        raise InputError(
-            f"posterior='mixture' is not for the {likelihood.name} likelihood; give posterior='gaussian'."
-        )
+    if recipe.n_components > 1:
+        _refuse_mixture(table, likelihood)
     n_rows = len(table.rows.y)
     kernels = recipe.kernels(likelihood, n_rows) + recipe.with_cycles(table.space)
     if table.group:
@@ -184,6 +178,18 @@ def fit_models(
         if member.result.status is Status.STOPPED:
             break
     return [member for member in members if np.isfinite(member.bound)] or members[:1]
+
+
+def _refuse_mixture(table: GPTable, likelihood: Likelihood) -> None:
+    """Raises InputError where q cannot be a mixture."""
+    if table.everywhere is not None and not likelihood.conjugate:
+        raise InputError(
+            "posterior='mixture' takes tables in memory; give posterior='gaussian', or fewer rows."
+        )
+    if not likelihood.several_modes:
+        raise InputError(
+            f"posterior='mixture' is not for the {likelihood.name} likelihood; give posterior='gaussian'."
+        )
 
 
 def _refuse_spread(recipe: GPRecipe) -> None:
