@@ -43,6 +43,11 @@ SMALL_SHARE = 0.1
 is, it keeps the average from absurd certainty where the others are wrong."""
 
 
+def takes_every_row(likelihood: Likelihood) -> bool:
+    """Does it pay to have every row as an inducing input, where there are not too many?"""
+    return likelihood.conjugate or likelihood.nears_gaussian
+
+
 @dataclass(frozen=True)
 class GPRecipe:
     """How models are fitted; see the parameters of `SparseGPRegressor`. None stands for "auto"."""
@@ -74,8 +79,7 @@ class GPRecipe:
             return [Sum((kernel,) * self.n_scales) if self.n_scales > 1 else kernel]
         if not self.averages(likelihood, n_rows) or isinstance(kernel, Sum):
             return [kernel]
-        exact = likelihood.conjugate or likelihood.nears_gaussian
-        every_row = exact and self.inducing_for(likelihood, n_rows) >= n_rows
+        every_row = takes_every_row(likelihood) and self.inducing_for(likelihood, n_rows) >= n_rows
         return [kernel, Sum((kernel,) * (FINE_SCALES if every_row else COARSE_SCALES))]
 
     def begins_with_gaussian(self, likelihood: Likelihood, n_rows: int) -> bool:
@@ -128,8 +132,7 @@ class GPRecipe:
 
     def inducing_for(self, likelihood: Likelihood, n_rows: int) -> int:
         """Number of inducing inputs for so many distinct rows."""
-        exact = likelihood.conjugate or likelihood.nears_gaussian
-        if self.n_inducing is None and exact and n_rows <= MOST_EXACT:
+        if self.n_inducing is None and takes_every_row(likelihood) and n_rows <= MOST_EXACT:
             return n_rows
         if self.n_inducing is None and likelihood.is_measured and not likelihood.conjugate:
             return FINE_INDUCING if n_rows <= MOST_FINE else FEW_INDUCING

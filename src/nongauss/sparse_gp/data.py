@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -154,7 +155,7 @@ class GPTarget:
         (centre, far), moments = self._middle, self.moments.outputs[0]
         return bool(max(moments.high - centre, centre - moments.low) > ABSURD * far)
 
-    @property
+    @cached_property
     def _middle(self) -> tuple[float, float]:
         """The median, and how far `FAR` robust sds are: infinitely where all values are one."""
         centre = float(weighted_median(self.values, self.weights))

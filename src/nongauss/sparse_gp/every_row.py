@@ -99,9 +99,10 @@ def row_q(
 
     LinAlgError if it is no density, NoDigits if the numbers are too large.
     """
-    if not (np.abs(precision) * K.diagonal()).max() < MOST_CERTAIN:
+    told = np.abs(precision) * K.diagonal()
+    if not told.max() < MOST_CERTAIN:
         raise NoDigits("The kernel is too large for these precisions.")
-    beta = np.where(np.abs(precision) * K.diagonal() > TINY, precision, 0.0)
+    beta = np.where(told > TINY, precision, 0.0)
     first = beta > 0
     own, target = beta[first], linear[first] / beta[first]
     root = np.sqrt(own)

@@ -18,7 +18,7 @@ from nongauss.optimise import loop
 from nongauss.optimise.course import FitResult, Rule, Run, Status
 from nongauss.optimise.lbfgs import PATIENCE, lbfgs
 from nongauss.sparse_gp.buffers import recycled
-from nongauss.sparse_gp.config import SMALL_SHARE, GPRecipe
+from nongauss.sparse_gp.config import SMALL_SHARE, GPRecipe, takes_every_row
 from nongauss.sparse_gp.data import GPRows, GPTable
 from nongauss.sparse_gp.every_row import is_without_white
 from nongauss.sparse_gp.group_effects import with_group
@@ -254,8 +254,9 @@ def _objective(model: GPModel, rows: GPRows, params: GPParams, whole: bool) -> H
     function may become so large that those matrices have no digits left, where labels are separable.
     """
     fixed, likelihood = are_all_rows(params.Z, rows.X), model.likelihood
-    is_exact = whole and fixed and len(rows.y) <= MOST_REPEATED * len(params.Z)
-    is_exact = is_exact and (likelihood.conjugate or likelihood.nears_gaussian)
+    is_exact = (
+        whole and fixed and takes_every_row(likelihood) and len(rows.y) <= MOST_REPEATED * len(params.Z)
+    )
     is_exact = is_exact and (likelihood.conjugate or is_without_white(model, params, rows))
     at = params._replace(Z=rows.X) if is_exact else params
     return HyperObjective(model, rows, at, not fixed, is_exact)
