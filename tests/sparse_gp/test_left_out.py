@@ -10,64 +10,11 @@ from numpy.testing import assert_allclose
 
 from nongauss import SparseGPClassifier, SparseGPRegressor
 from nongauss.sparse_gp.fit import posterior_at
-from nongauss.sparse_gp.left_out import (
-    left_out_law,
-    left_out_moments,
-    left_out_probabilities,
-    n_parameters,
-)
-from nongauss.sparse_gp.likelihoods import Poisson
-from nongauss.sparse_gp.objective import bound_at
-from nongauss.sparse_gp.params import GaussianSites, KernelBlocks
-from nongauss.sparse_gp.predict import FittedGP
-from nongauss.sparse_gp.stacking import left_out
+from nongauss.sparse_gp.left_out import FittedRows, left_out_law, left_out_probabilities, n_parameters
+from nongauss.sparse_gp.params import GPModel, GPParams
 from nongauss.sparse_gp.updates import HyperObjective
-from sparse_gp.small import model, params, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-
-@pytest.mark.parametrize("is_exact", [True, False])
-def test_with_gaussian_noise_it_is_what_the_average_takes(is_exact):
-    data, own = rows(14, weighted=False), model(offset=np.array([0.2]))
-    at = params(own, [np.log(0.05)], data.X if is_exact else data.X[:5])
-    posterior = posterior_at(HyperObjective(own, data, at, False, is_exact), at)
-    expected = left_out(FittedGP(own, None, posterior), data)
-    moments = left_out_moments(posterior, data.X, data.y, data.weight, data.shift, is_exact)
-    law = own.likelihood.predictive(*moments, posterior.psi)
-    assert_allclose(law.log_prob(data.y), expected, rtol=1e-5)
-
-
-def test_with_counts_it_is_q_without_the_row_s_site():
-    data, own = rows(16), model(Poisson())
-    data = data._replace(y=np.random.default_rng(0).poisson(2.0, 16).astype(float))
-    at = params(own, [], data.X[:6])
-    bound = HyperObjective(own, data, at, False, False)
-    blocks, q = bound.at_rest(at)
-    posterior = posterior_at(bound, at)
-    mean, variance = left_out_moments(posterior, data.X, data.y, data.weight, data.shift, False)
-    for n in (0, 3, 11):
-        kept = (np.arange(16) != n)[:, None]
-        without = bound_at(
-            KernelBlocks(own, at, data), GaussianSites(q.sites.linear * kept, q.sites.precision * kept)
-        )
-        [(_, [basis])] = list(blocks)
-        assert_allclose(mean[0, n, 0], own.offset[0] + without.centred[n, 0], atol=2e-3)
-        expected = basis.diagonal[n] - basis.K[:, n] @ without.latents[0].W @ basis.K[:, n]
-        assert_allclose(variance[0, n, 0], expected, rtol=5e-3)
-
-
-def test_without_a_row_no_more_is_open_than_in_the_prior():
-    """Also where q(u) is not at the fixed point of its sites, so that a site is more than q says."""
-    data, own = rows(16), model(Poisson())
-    data = data._replace(y=np.random.default_rng(0).poisson(2.0, 16).astype(float))
-    at = params(own, [], data.X[:6])
-    posterior = posterior_at(HyperObjective(own, data, at, False, False), at)
-    astray = posterior._replace(offset=posterior.offset + 6.0)
-    mean, variance = left_out_moments(astray, data.X, data.y, data.weight, data.shift, False)
-    prior = own.kernels[0].diagonal(at.thetas[0], own.space, data.X)
-    assert (variance[0, :, 0] <= prior * (1 + 1e-9)).all()
-    assert np.abs(mean).max() < 1e5
 
 
 def test_it_foretells_what_new_rows_get():
@@ -94,3 +41,72 @@ def test_probabilities_of_labels_without_the_row():
     assert_allclose(found.sum(axis=1), 1.0)
     own = np.arange(90), y
     assert np.log(found[own]).mean() < np.log(model.predict_proba(X)[own]).mean()
+
+
+def test_rows_of_next_to_no_noise_are_foretold():
+    """By the row's prediction and its variance there would be no digits left."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(280, 1))
+    y = np.sin(2 * X[:, 0]) + 1e-3 * rng.normal(size=280)
+    model = SparseGPRegressor(kernel="squared_exponential", random_state=0).fit(X[:80], y[:80])
+    assert model.is_exact_
+    assert abs(model.loo_.mean() - model.log_density(X[80:], y[80:]).mean()) < 0.5
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "poisson"])
+def test_rows_with_gaps_are_predicted_without_their_target(likelihood):
+    """As a fit without the row, of the same hyper-parameters, predicts them: over what the cells may be."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    f = X[:, 0] + X[:, 1]
+    y = rng.poisson(np.exp(f)).astype(float) if likelihood == "poisson" else f + 0.1 * rng.normal(size=60)
+    X[rng.random((60, 3)) < 0.2] = np.nan
+    how = {"n_scales": 1, "n_inducing": 60, "hyper_parameters": "best", "random_state": 0}
+    model = SparseGPRegressor(likelihood, **how).fit(X, y)
+    law = left_out_law(model, X, y, np.ones(60))
+    assert_allclose(law.log_prob(y), model.loo_)
+    target = model._scaler.transform(y[:, None])
+    rows = FittedRows.of(model, X, target, np.ones(60), np.zeros(60)).rows
+    own, posterior = bare_model(model), model.posterior_
+    for n in np.flatnonzero(np.isnan(X).any(axis=1))[:4]:
+        others = rows.take(np.arange(60) != n)
+        at = GPParams(posterior.thetas, posterior.psi, others.X)
+        bound = HyperObjective(own, others, at, False, likelihood == "gaussian")
+        bound(at.flat(False))
+        alone = SparseGPRegressor(likelihood)
+        alone.__dict__ = {**vars(model), "posteriors_": (posterior_at(bound, at),), "weights_": np.ones(1)}
+        expected = alone.predict_distribution(X[n : n + 1])
+        assert_allclose(law[[n]].mean, expected.mean, rtol=0.02, atol=0.02)
+        assert_allclose(law[[n]].std, expected.std, rtol=0.02)
+
+
+def test_rows_with_gaps_are_as_probable_as_new_ones():
+    """A cell was drawn given the target, which flatters the row where it stands in the fit."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(900, 2))
+    y = X[:, 0] + 0.2 * rng.normal(size=900)
+    X[rng.random((900, 2)) < 0.4] = np.nan
+    train, test = slice(300), slice(300, None)
+    model = SparseGPRegressor(n_scales=1, random_state=0).fit(X[train], y[train])
+    assert abs(model.loo_.mean() - model.log_density(X[test], y[test]).mean()) < 0.12
+
+
+def test_labels_of_rows_with_gaps():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(600, 2))
+    y = (X[:, 0] + 0.3 * rng.normal(size=600) > 0).astype(int)
+    X[rng.random((600, 2)) < 0.4] = np.nan
+    train, test = slice(200), slice(200, None)
+    model = SparseGPClassifier(n_inducing=30, random_state=0).fit(X[train], y[train])
+    found = left_out_probabilities(model, X[train], y[train].astype(float), np.ones(200))
+    inner = np.log(found[np.arange(200), y[train]]).mean()
+    new = np.log(model.predict_proba(X[test])[np.arange(400), y[test]]).mean()
+    assert abs(inner - new) < 0.12
+
+
+def bare_model(model):
+    """The fixed parts of a fitted model."""
+    posterior = model.posterior_
+    return GPModel(
+        posterior.kernels, posterior.kernel_of, posterior.space, posterior.likelihood, posterior.offset
+    )

@@ -12,7 +12,7 @@ import nongauss
 from nongauss import SparseGPRegressor
 from nongauss.sparse_gp import config
 from nongauss.sparse_gp.data import GPRows
-from nongauss.sparse_gp.neighbours import N_NEAR, NearResiduals, are_counts
+from nongauss.sparse_gp.neighbours import N_NEAR, Copies, NearResiduals, are_counts
 from nongauss.sparse_gp.neighbours import residuals as residuals_of
 from nongauss.sparse_gp.predict import GPAverage
 
@@ -22,7 +22,8 @@ RNG = np.random.default_rng(0)
 def residuals(n=N_NEAR):
     X = RNG.normal(size=(n, 2))
     noise = RNG.choice([0.5, 1.0], n)
-    return NearResiduals(X, RNG.normal(size=n), noise, np.array([2.0, 0.5]), 0.7, 3.0, 0.2, np.zeros(1))
+    unit, no_shift, weight = np.array([2.0, 0.5]), np.zeros(1), RNG.choice([1.0, 3.0], n)
+    return NearResiduals(X, RNG.normal(size=n), noise, unit, 0.7, 3.0, 0.2, no_shift, weight)
 
 
 def dense(of, X, kept):
@@ -46,12 +47,31 @@ def test_as_many_neighbours_as_rows_are_the_dense_process():
 def test_a_training_row_tells_nothing_of_itself_though_another_lies_at_its_place():
     of = residuals(N_NEAR + 1)
     of = replace(of, X=np.concatenate([of.X[:1], of.X[:-1]]))  # rows 0 and 1 coincide
-    shift, more = of.at(of.X / of.unit, own=of.residual)
+    every = np.arange(N_NEAR + 1)
+    assert_allclose(of.numbers(of.X, of.residual), every)
+    nothing = np.zeros(N_NEAR + 1)
+    shift, more = of.at(of.X / of.unit, Copies(every, nothing, nothing))
     for row in (0, 1, 9):
         kept = np.arange(N_NEAR + 1) != row
         mean, variance = dense(of, of.X[row : row + 1], kept)
         assert_allclose(shift[row], mean[0])
         assert_allclose(more[row], of.variance * variance[0])
+
+
+def test_of_copies_that_were_merged_one_is_left_out_and_the_others_tell():
+    """At the row's place, and at another where it may be as its cells are missing."""
+    of = residuals()
+    row, weight, gap = int(np.argmax(of.weight)), of.weight.max(), 0.3
+    left = Copies(np.full(2, row), np.full(2, weight - 1.0), np.full(2, gap))
+    place = np.stack([of.X[row], of.X[row] + 0.4])
+    shift, more = of.at(place / of.unit, left)
+    noise, residual = of.noise.copy(), of.residual.copy()
+    noise[row] *= weight / (weight - 1.0)
+    residual[row] += gap
+    without = replace(of, noise=noise, residual=residual)
+    mean, variance = dense(without, place, slice(None))
+    assert_allclose(shift, mean)
+    assert_allclose(more, of.variance * variance)
 
 
 def rough(n, seed=0):

@@ -13,8 +13,9 @@ from nongauss.estimator.arviz_draws import N_SAMPLED, inference_data
 from nongauss.estimator.base import TableEstimator, check_parameters
 from nongauss.optimise.course import FitResult
 from nongauss.optimise.loop import close_checkpoint, open_checkpoint
+from nongauss.sparse_gp.cavity import ExactRows
 from nongauss.sparse_gp.config import GPRecipe
-from nongauss.sparse_gp.data import ReadTarget, ScreenTarget, read_table, with_a_column
+from nongauss.sparse_gp.data import FARTHEST, ReadTarget, ScreenTarget, read_table, with_a_column
 from nongauss.sparse_gp.fit import fit
 from nongauss.sparse_gp.group_effects import (
     check_label_columns,
@@ -35,9 +36,6 @@ from nongauss.tables.learn import Learned, as_source
 from nongauss.tables.screen import KeepColumns, screened
 from nongauss.tables.source import Encode, Source
 
-FARTHEST = 1e9
-"""Rows are taken to be no farther out than this, in sds of a column: kernels that fade have faded there."""
-
 
 class SparseGP(TableEstimator):
     """Base of the sparse Gaussian processes: a subclass reads its target and has these parameters."""
@@ -52,6 +50,7 @@ class SparseGP(TableEstimator):
     random_state: Any
     posteriors_: tuple[GPPosterior, ...]
     _near: NearResiduals | None = None
+    _exact_rows: ExactRows | None = None
     weights_: FloatArray
 
     def check_loaded(self) -> None:
@@ -63,6 +62,8 @@ class SparseGP(TableEstimator):
         n_classes = getattr(self.posterior_.likelihood, "n_classes", 0)
         if self._near is not None and len(self._near.unit) != n_columns:
             raise ValueError("rows of neighbours and the columns do not fit each other")
+        if self._exact_rows is not None and len(self._exact_rows.y) != len(self.posterior_.Z):
+            raise ValueError("targets and inducing inputs do not fit each other")
         if hasattr(self, "classes_") and n_classes and len(self.classes_) != n_classes:
             raise ValueError(f"{len(self.classes_)} classes, and a likelihood of {n_classes}")
 
@@ -144,6 +145,7 @@ class SparseGP(TableEstimator):
         asks = table.everywhere is None and recipe.asks_neighbours(likelihood, len(table.rows.y))
         self._near = near_residuals(average, table.rows) if asks else None
         self.is_exact_ = main.is_exact(table.rows)
+        self._exact_rows = ExactRows(*table.rows[1:]) if self.is_exact_ else None
         holds_rows = self._near is not None or shares_a_row(main.posterior.Z, table.rows.X)
         self._keep_donors(table.donors, holds_rows)
         self.kernel_params_, scales = main.posterior.readable()

@@ -25,6 +25,9 @@ from nongauss.tables.target import TargetScaler, TargetSummary, validate_target
 MOST_VALUES = 20_000
 """Values of the target that its median is taken of."""
 
+FARTHEST = 1e9
+"""Rows are taken to be no farther out than this, in sds of a column: kernels that fade have faded there."""
+
 FAR, ABSURD = 20.0, 5.0
 """Values beyond `ABSURD` times `FAR` robust sds from the median do not tell the scale of the target."""
 
@@ -225,19 +228,27 @@ class ScaleTarget:
             if self.n_values > 1:
                 for ends in (Y[:, :2], Y[:, 2:]):
                     ends.sort(axis=1)  # the scale may be negative
-        with np.errstate(divide="ignore"):
-            if self.likelihood.read_as == "unit":
-                Y = np.log(Y) - np.log1p(-Y)
-            elif self.likelihood.read_as == "positive":
-                Y = np.log(Y)
         shift = log_exposure(part.beside.get("exposure"), len(Y), self.likelihood)
-        return np.hstack([Y, shift[:, None]])
+        return np.hstack([as_read(Y, self.likelihood.read_as), shift[:, None]])
 
     def target(self, columns: NDArray[Any]) -> NDArray[Any]:
         """The one column, or all of them; logarithms and logits are taken back in float64."""
-        y = columns if self.n_values > 1 else columns[:, 0]
-        back = {"unit": expit, "positive": np.exp}.get(self.likelihood.read_as)
-        return y if back is None else back(y.astype(np.float64))
+        return taken_back(columns if self.n_values > 1 else columns[:, 0], self.likelihood.read_as)
+
+
+def as_read(Y: FloatArray, read_as: str) -> FloatArray:
+    """Targets on the scale on which rows are rounded: logits of shares, logarithms of positive numbers."""
+    with np.errstate(divide="ignore"):
+        if read_as == "unit":
+            out: FloatArray = np.log(Y) - np.log1p(-Y)
+            return out
+        return np.log(Y) if read_as == "positive" else Y
+
+
+def taken_back(columns: NDArray[Any], read_as: str) -> NDArray[Any]:
+    """The inverse of `as_read`, in float64."""
+    back = {"unit": expit, "positive": np.exp}.get(read_as)
+    return columns if back is None else back(columns.astype(np.float64))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from nongauss.optimise import loop
 from nongauss.optimise.course import FitResult, Rule, Run, Status
 from nongauss.optimise.lbfgs import PATIENCE, lbfgs
 from nongauss.sparse_gp.buffers import recycled
+from nongauss.sparse_gp.cavity import left_out_moments
 from nongauss.sparse_gp.config import SMALL_SHARE, GPRecipe, takes_every_row
 from nongauss.sparse_gp.data import GPRows, GPTable
 from nongauss.sparse_gp.every_row import is_without_white
@@ -40,7 +41,7 @@ from nongauss.sparse_gp.params import (
 )
 from nongauss.sparse_gp.posterior_mixture import fit_mixture
 from nongauss.sparse_gp.predict import FittedGP, GPAverage, GPPosterior, HyperSpread
-from nongauss.sparse_gp.stacking import left_out_moments, weights_of
+from nongauss.sparse_gp.stacking import weights_of
 from nongauss.sparse_gp.streamed_posterior import converged_latents
 from nongauss.sparse_gp.updates import HyperObjective
 from nongauss.tables.source import Source, Stream
@@ -114,7 +115,7 @@ def _recalibrated(posterior: GPPosterior, rows: GPRows) -> GPPosterior:
     if not likelihood.recalibrates:
         return posterior
     some = rows.take(slice(MOST_LEFT_OUT))
-    moments = left_out_moments(posterior, *some, is_exact=False)
+    moments = left_out_moments(posterior, some)
     return posterior._replace(
         likelihood=likelihood.recalibrated(some.y, some.weight, *moments, posterior.psi)
     )

@@ -1,30 +1,34 @@
 """What a fitted Gaussian process says of each row that it was fitted to, as if without that row.
 
-At the sites' fixed point row n adds g_n f + h_n f^2 to log q(f), g and h the derivatives of its expectation
-by mean and variance; dividing that site out of q(u) leaves a Gaussian again. Hyper-parameters stay: they have
-seen the row, which flatters a fit by about a nat for each of them in all.
+The row's site is taken out of q (`cavity`). Hyper-parameters stay: they have seen the row, which flatters a
+fit by about a nat for each of them in all. Of a row with gaps the law is the mixture over what its cells may
+be without the target, as a prediction is; the draws that stand in other rows' gaps stay as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from nongauss.core.errors import InputError
+from nongauss.estimator.gaps import over_gaps
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.predictive.stacking import best_weights
 from nongauss.sparse_gp.beside import known_of, log_exposure
-from nongauss.sparse_gp.data import GPRows, with_a_column
+from nongauss.sparse_gp.cavity import Cavities, ExactCavities, Places, SparseCavities
+from nongauss.sparse_gp.data import FARTHEST, GPRows, as_read, taken_back, with_a_column
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods import Censored, Likelihood, Truncated
-from nongauss.sparse_gp.neighbours import residuals
-from nongauss.sparse_gp.predict import GPAverage
-from nongauss.sparse_gp.stacking import density_of_known, left_out_moments
-from nongauss.tables.source import Source, itself, weight_of
+from nongauss.sparse_gp.neighbours import copies_of
+from nongauss.sparse_gp.predict import GPAverage, GPPosterior
+from nongauss.sparse_gp.stacking import density_of_known
+from nongauss.tables.completion import Donors, completed_rows
+from nongauss.tables.rows import rounded
+from nongauss.tables.source import Encoded, Source, Stream, itself, weight_of
 from nongauss.tables.target import validate_target
 
 MOST_NUMBERS = 5e10
@@ -36,34 +40,97 @@ def left_out_law(
 ) -> PredictiveDistribution:
     """The law of each training row's target y (N,) given all others, of a fitted `SparseGPRegressor`.
 
-    Of one fitted to limits, trials or selected rows y is (N, V) as of `beside.known_of`. `X`, `weight` (N,)
-    and `exposure` are what the model was fitted to; a row is left out with so much weight.
+    Of one fitted to limits, trials or selected rows y is (N, V) as of `beside.known_of`. `X` and `exposure`
+    are what the model was fitted to; a row is left out with so much `weight` (N,).
     """
-    encoded = with_a_column(model._encoder.as_scaled(X))
-    centre, scale = float(model._scaler.centre[0]), float(model._scaler.scale[0])
-    target = (np.asarray(y, np.float64) - centre) / scale
-    has_trials = model.posterior_.likelihood.takes_trials
-    if target.ndim == 2 and not has_trials:
-        pairs = (target[:, :2], target[:, 2:])
-        target = np.hstack([np.sort(ends, axis=1) for ends in pairs])  # the scale may be negative
-    shift = log_exposure(exposure, len(encoded), model.posterior_.likelihood)
-    parts, told = [], None
-    if model._near is not None:
+    scaler, likelihood = model._scaler, model.posterior_.likelihood
+    target = np.asarray(y, np.float64).reshape(len(weight), -1)
+    if not likelihood.takes_trials:
+        target = scaler.transform(target)
+        for ends in (target[:, :2], target[:, 2:]):
+            ends.sort(axis=1)  # the scale may be negative
+    shift = log_exposure(exposure, len(weight), likelihood)
+    fitted = FittedRows.of(model, X, target, weight, shift)
+    posteriors = [_seen_through(posterior, target) for posterior in model.posteriors_]
+    cavities = [_cavities(model, posterior, fitted.rows) for posterior in posteriors]
+    near, copies = model._near, None
+    if near is not None:
         average = GPAverage(model.posteriors_, model.weights_)
-        own, _ = residuals(average, GPRows(encoded, target, weight, shift))
-        told = model._near.at(encoded, own)
-    for posterior in model.posteriors_:
-        exact, likelihood = bool(model.is_exact_), posterior.likelihood
-        if has_trials:
-            likelihood = likelihood.with_trials(target[:, 1])
-        elif target.ndim == 2:
-            kind = Truncated if target.shape[1] == 4 else Censored
-            posterior = posterior._replace(likelihood=kind(of=likelihood))
-        mean, variance = left_out_moments(posterior, encoded, target, weight, shift, exact)
-        if told is not None:
-            posterior, mean, variance = model._near.beside(posterior, mean, variance, told)
-        parts.append(likelihood.predictive(mean, variance, posterior.psi, centre=centre, scale=scale))
-    return mixture(parts, model.weights_)
+        copies = copies_of(near, average, fitted.rows, cavities[0])
+    centre, scale = float(scaler.centre[0]), float(scaler.scale[0])
+
+    def say(rows: FloatArray, own: Places) -> PredictiveDistribution:
+        parts = []
+        told = None if copies is None else near.at(rows, copies.take(own))
+        for posterior, cavity in zip(model.posteriors_, cavities, strict=True):
+            mean, variance = cavity.at(rows, own)
+            if told is not None:
+                posterior, mean, variance = near.beside(posterior, mean, variance, told)
+            kind = posterior.likelihood
+            if kind.takes_trials:
+                kind = kind.with_trials(target[own, 1])
+            parts.append(kind.predictive(mean, variance, posterior.psi, centre=centre, scale=scale))
+        return mixture(parts, model.weights_)
+
+    law: PredictiveDistribution = fitted.said(say)
+    return law
+
+
+class FittedRows(NamedTuple):
+    """Rows (N, D) that a model was fitted to: as they came, gaps filled by the mean, and as they were fitted.
+
+    `missing` (N, B): which cells were; None, as are `donors`, of a table that cannot have gaps.
+    """
+
+    encoded: FloatArray
+    missing: Any
+    donors: Donors | None
+    rows: GPRows
+
+    @classmethod
+    def of(cls, model: Any, X: Any, target: FloatArray, weight: FloatArray, shift: FloatArray) -> FittedRows:
+        """Rows of a table, their targets (N, V) on the scale of the fit, or class numbers."""
+        encoder, donors = model._encoder, model._donors
+        read_as = model.posterior_.likelihood.read_as
+        columns = rounded(np.column_stack([as_read(target, read_as), shift]))
+        filled = rounded(with_a_column(encoder.as_scaled(X, warn=False)))
+        encoded, missing = filled, None
+        if donors is not None:
+            encoded, missing = model._with_gaps(X)
+            encoded = rounded(model._as_rows(encoded))
+            if missing.any():  # drawn once each, given the target
+                some = Stream([Encoded(filled, columns, weight)], in_memory=True)
+                filled = next(iter(completed_rows(encoder, some).each(itself))).X
+        y = taken_back(columns[:, :-1].astype(np.float64), read_as)
+        y = y[:, 0] if y.shape[1] == 1 else y
+        as_fitted = np.clip(filled.astype(np.float64), -FARTHEST, FARTHEST)
+        rows = GPRows(as_fitted, y, weight, columns[:, -1].astype(np.float64))
+        return cls(encoded.astype(np.float64), missing, donors, rows)
+
+    def said(self, say: Callable[[FloatArray, Places], Any]) -> Any:
+        """`say(rows, own)` of rows of these numbers; where cells are missing, over what these may be."""
+        own = np.arange(len(self.encoded))
+        if self.donors is None:
+            return say(self.encoded, own)
+        return over_gaps(self.donors, self.encoded, self.missing, say, (own,))
+
+
+def _seen_through(posterior: GPPosterior, target: FloatArray) -> GPPosterior:
+    """A posterior with the likelihood of what was known of the targets (N, V)."""
+    likelihood: Any = posterior.likelihood
+    if likelihood.takes_trials:
+        return posterior._replace(likelihood=likelihood.with_trials(target[:, 1]))
+    if target.shape[1] == 1:
+        return posterior
+    kind = Truncated if target.shape[1] == 4 else Censored
+    return posterior._replace(likelihood=kind(of=likelihood))
+
+
+def _cavities(model: Any, posterior: GPPosterior, rows: GPRows) -> Cavities:
+    """What a posterior says without each of the rows."""
+    if model._exact_rows is not None:
+        return ExactCavities.of(posterior, model._exact_rows, rows)
+    return SparseCavities.of(posterior, rows)
 
 
 def left_out_density(model: Any, source: Source, likelihood: Likelihood, n_values: int) -> FloatArray | None:
@@ -131,12 +198,14 @@ def left_out_probabilities(model: Any, X: Any, codes: FloatArray, weight: FloatA
 
     `codes` (N,): the number of each row's class in `classes_`.
     """
-    encoded = with_a_column(model._encoder.as_scaled(X))
-    y, shift = np.asarray(codes, np.float64), np.zeros(len(encoded))
+    target = np.asarray(codes, np.float64)[:, None]
+    fitted = FittedRows.of(model, X, target, weight, np.zeros(len(target)))
     average = GPAverage(model.posteriors_, model.weights_)
-    return average.probabilities(
-        [left_out_moments(posterior, encoded, y, weight, shift, False) for posterior in average.posteriors]
+    cavities = [SparseCavities.of(posterior, fitted.rows) for posterior in average.posteriors]
+    found: FloatArray = fitted.said(
+        lambda rows, own: average.probabilities([cavity.at(rows, own) for cavity in cavities])
     )
+    return found
 
 
 def n_parameters(model: Any) -> float:

@@ -31,10 +31,10 @@ from scipy.spatial import cKDTree
 
 from nongauss.core.records import persistable
 from nongauss.core.schema import LARGEST_LOG
+from nongauss.sparse_gp.cavity import Cavities, left_out_moments
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.predict import GPAverage, GPPosterior
-from nongauss.sparse_gp.stacking import left_out_moments
 
 N_NEAR = 24
 """Neighbours of a row; thirty predicted no better."""
@@ -53,6 +53,7 @@ MOST_COLUMNS = 30
 
 _SAME = 1e-5
 _AT_ONCE = 2000
+_LEAST_LEFT = 1e-9  # of a row's weight
 _LEAST_PRECISION = 1e-6  # of a site, as a share of the greatest: others say nothing of f
 _LOG_FLOOR = -1e3  # of a density, so that one row cannot decide
 _ROOM = 5.0  # of log s^2 about where normal observations put it
@@ -65,6 +66,7 @@ class NearResiduals:
 
     `unit` (D,): what encoded columns are multiplied by. `length` and `ratio` are h and a; `variance` is s^2,
     and `psi_shift` (K,) is added to the likelihood's parameters, as the noise beside neighbours is less.
+    `weight` (N,) is part of the noise.
     """
 
     X: Float64[np.ndarray, "N D"]
@@ -75,6 +77,7 @@ class NearResiduals:
     ratio: float
     variance: float
     psi_shift: Float64[np.ndarray, " K"]
+    weight: Float64[np.ndarray, " N"]
 
     def check_fields(self) -> None:
         """Raises ValueError where parts do not fit each other."""
@@ -89,16 +92,17 @@ class NearResiduals:
     def _tree(self) -> cKDTree:
         return cKDTree(self.X)
 
-    def at(self, encoded: FloatArray, own: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    def at(self, encoded: FloatArray, copies: Copies | None = None) -> tuple[FloatArray, FloatArray]:
         """At encoded rows (N, D): what neighbours add to the mean of f, and to its variance (N,).
 
-        `own` (N,): residuals of these rows, which are training rows and tell nothing of themselves.
+        `copies`: what is left of training rows, each of which is left out where it is told.
         """
         shift, left = np.empty((2, len(encoded)))
         for start in range(0, len(encoded), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
-            near = self.nearest(encoded[rows] * self.unit, None if own is None else own[rows])
-            shift[rows], left[rows] = self.law_of(*near, self.length, self.ratio)
+            own = None if copies is None else copies.take(rows)
+            near = self.nearest(encoded[rows] * self.unit, own)
+            shift[rows], left[rows] = self.law_of(*near, self.length, self.ratio, own)
         return shift, self.variance * left
 
     def beside(
@@ -116,10 +120,27 @@ class NearResiduals:
         changed = posterior._replace(psi=posterior.psi + self.psi_shift)
         return changed, mean + shift[:, None], variance + more[:, None]
 
-    def nearest(self, X: FloatArray, own: FloatArray | None = None) -> tuple[NDArray[np.intp], FloatArray]:
-        """The nearest rows to rows in length-scales and their distances (n, K); `own` as of `at`."""
-        distance, near = self._tree.query(X, N_NEAR + (own is not None))
-        return (near, distance) if own is None else self._others(near, distance, own)
+    def nearest(self, X: FloatArray, copies: Copies | None = None) -> tuple[NDArray[np.intp], FloatArray]:
+        """The nearest rows to rows in length-scales and their distances (n, K), those gone left out.
+
+        Where none is gone, the farthest of one more goes.
+        """
+        distance, near = self._tree.query(X, N_NEAR + (copies is not None))
+        if copies is None:
+            return near, distance
+        is_gone = (near == copies.row[:, None]) & (copies.stays <= 0.0)[:, None]
+        gone = np.where(is_gone.any(axis=1), is_gone.argmax(axis=1), N_NEAR)
+        kept = np.arange(N_NEAR + 1) != gone[:, None]
+        shape = (len(near), N_NEAR)
+        return near[kept].reshape(shape), distance[kept].reshape(shape)
+
+    def numbers(self, X: FloatArray, residual: FloatArray) -> NDArray[np.intp]:
+        """Of training rows (n, D) in length-scales their numbers: at their places those of like residuals."""
+        distance, near = self._tree.query(X, N_NEAR + 1)
+        unlike = np.abs(self.residual[near] - residual[:, None]) + np.where(distance > _SAME, np.inf, 0.0)
+        chosen = np.where(np.isfinite(unlike.min(axis=1)), unlike.argmin(axis=1), 0)
+        found: NDArray[np.intp] = near[np.arange(len(X)), chosen]
+        return found
 
     def law_of(
         self,
@@ -133,11 +154,13 @@ class NearResiduals:
 
         `copies`: of rows that are left out, what is left at their places.
         """
-        residual, noise = self.residual[near], self.noise[near]
+        residual, noise, places = self.residual[near], self.noise[near], self.X[near]
         if copies is not None:
-            residual = residual + np.where(distance <= _SAME, copies.gap[:, None], 0.0)
-            noise = noise * np.where(near == copies.row[:, None], copies.more_noise[:, None], 1.0)
-        places = self.X[near]
+            beside = np.abs(places - self.X[copies.row][:, None]).max(axis=2) <= _SAME
+            residual = residual + np.where(beside, copies.gap[:, None], 0.0)
+            more = self.weight[copies.row] / np.where(copies.stays > 0.0, copies.stays, np.inf)
+            stays = (near == copies.row[:, None]) & (copies.stays > 0.0)[:, None]
+            noise = noise * np.where(stays, more[:, None], 1.0)
         squares = (places * places).sum(axis=2)
         products = places @ places.transpose(0, 2, 1)
         apart = np.sqrt(np.maximum(squares[:, :, None] + squares[:, None] - 2.0 * products, 0.0))
@@ -149,31 +172,42 @@ class NearResiduals:
         mean = (solved * residual).sum(axis=1)
         return mean, np.maximum(ratio - (solved * k).sum(axis=1), 0.0)
 
-    def _others(
-        self, near: NDArray[np.intp], distance: FloatArray, own: FloatArray
-    ) -> tuple[NDArray[np.intp], FloatArray]:
-        """The neighbours of training rows but for these: of rows at the same place the one with its residual.
-
-        Where there is none, the farthest goes.
-        """
-        unlike = np.abs(self.residual[near] - own[:, None]) + np.where(distance > _SAME, np.inf, 0.0)
-        gone = np.where(np.isfinite(unlike.min(axis=1)), unlike.argmin(axis=1), N_NEAR)
-        kept = np.arange(N_NEAR + 1) != gone[:, None]
-        shape = (len(near), N_NEAR)
-        return near[kept].reshape(shape), distance[kept].reshape(shape)
-
 
 class Copies(NamedTuple):
     """What is left at the places of rows that are left out, of which others may be copies.
 
-    `row` (n,): their numbers. `gap` (n,): how much the mean of f falls where the row leaves the process, so
-    that what is at its place is so much farther above it. `more_noise` (n,): the noise of the copies that
-    stay, as a share of that with the row.
+    `row` (n,): their numbers. `stays` (n,): the weight that is left of them, 0 where none is. `gap` (n,): how
+    much the mean of f falls where the row leaves the process, so that what is at its place is so much farther
+    above it.
     """
 
     row: NDArray[np.intp]
+    stays: FloatArray
     gap: FloatArray
-    more_noise: FloatArray
+
+    def take(self, index: NDArray[np.intp] | slice) -> Copies:
+        """Those of some rows."""
+        return Copies(self.row[index], self.stays[index], self.gap[index])
+
+
+def copies_of(near: NearResiduals, average: GPAverage, rows: GPRows, cavities: Cavities) -> Copies:
+    """What is left of rows that an average was fitted to, each left out with its weight.
+
+    `cavities` are those of its first posterior.
+    """
+    residual, _ = residuals(average, rows)
+    number = near.numbers(rows.X * near.unit, residual)
+    stays = near.weight[number] - rows.weight
+    left_out, _ = cavities.at(rows.X, np.arange(len(rows.X)))
+    return Copies(number, np.where(stays > _LEAST_LEFT, stays, 0.0), _gap(average, rows, left_out))
+
+
+def _gap(average: GPAverage, rows: GPRows, left_out: FloatArray) -> FloatArray:
+    """How much the mean of f of the first posterior falls at rows without them, `left_out` (1, N, 1)."""
+    posterior = average.posteriors[0]
+    shift = rows.shift * posterior.likelihood.rates[0]
+    out: FloatArray = posterior.mean(rows.X)[:, 0] + shift - left_out[0, :, 0]
+    return out
 
 
 def near_residuals(average: GPAverage, rows: GPRows) -> NearResiduals | None:
@@ -190,10 +224,12 @@ def near_residuals(average: GPAverage, rows: GPRows) -> NearResiduals | None:
     if not (np.isfinite(residual).all() and np.isfinite(noise).all() and variance > 0.0):
         return None
     no_shift = np.zeros(len(posterior.psi))
-    every = NearResiduals(rows.X * unit, residual, noise / variance, unit, 1.0, 1.0, variance, no_shift)
+    every = NearResiduals(
+        rows.X * unit, residual, noise / variance, unit, 1.0, 1.0, variance, no_shift, rows.weight
+    )
     some = np.random.default_rng(0).permutation(len(residual))[:MOST_JUDGED]
     judged = _JudgedRows(average, rows, some)
-    near = every.nearest(every.X[some], np.where(judged.stays > 0.0, np.nan, residual[some]))
+    near = every.nearest(every.X[some], judged.copies)
     best, least = every, math.inf
     for length, ratio in product(LENGTHS, RATIOS):
         mean, open_part = every.law_of(*near, length, ratio, judged.copies)
@@ -229,8 +265,8 @@ def residuals(average: GPAverage, rows: GPRows) -> tuple[FloatArray, FloatArray]
 class _JudgedRows:
     """The rows by which it is judged whether neighbours tell anything, and moments of f without each of them.
 
-    Of copies that were merged to a row of greater weight one is left out, and each counts: `stays` (n,) is
-    the weight that is left, `counted` (n,) the number of copies, `share` (n,) their part in all.
+    Of copies that were merged to a row of greater weight one is left out, and each counts: `copies` are those
+    that stay, `counted` (n,) is their number with it, `share` (n,) their part in all.
     """
 
     def __init__(self, average: GPAverage, rows: GPRows, some: NDArray[np.intp]) -> None:
@@ -239,16 +275,11 @@ class _JudgedRows:
         self.y = part.y
         merged = are_counts(rows.weight)
         out = np.minimum(part.weight, 1.0) if merged else part.weight
-        self.stays = part.weight - out
         self.counted = part.weight if merged else np.ones(len(some))
         self.share = self.counted / self.counted.sum()
-        without = part._replace(weight=out)
-        left_out, variance = left_out_moments(self.posterior, *without, is_exact=False)
-        shift = part.shift * self.posterior.likelihood.rates[0]
-        gap = self.posterior.mean(part.X)[:, 0] + shift - left_out[0, :, 0]
-        more = part.weight / np.where(self.stays > 0.0, self.stays, part.weight)
-        self.copies = Copies(some, gap, more)
-        self.mean = average.mean(part.X) + shift - gap
+        left_out, variance = left_out_moments(self.posterior, part._replace(weight=out))
+        self.copies = Copies(some, part.weight - out, _gap(average, part, left_out))
+        self.mean = average.mean(part.X) + part.shift * self.posterior.likelihood.rates[0] - self.copies.gap
         self.variance = variance[0, :, 0]
 
     def log_density(self, shift: FloatArray, more: FloatArray, psi: FloatArray) -> FloatArray:

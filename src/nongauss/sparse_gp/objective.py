@@ -317,13 +317,25 @@ def log_prior(
     return value, by_thetas, by_psi
 
 
-def exact_evidence(model: GPModel, params: GPParams, rows: GPRows) -> Evidence:
-    """log N(y; c, K + diag(1 / beta)) with beta the rows' noise precisions, weights as repetitions.
+class ExactSolution(NamedTuple):
+    """What the process of normal observations at its inducing inputs comes from."""
 
-    Gaussian noise with an inducing input at every row: the exact Gaussian process, for one inverse. Written
-    as the bound at its optimum, sum_n w_n E_q[log p] - KL(q || p), so that the noise parameters get their
-    derivative from the likelihood. Raises LinAlgError where the matrix has no Cholesky factor.
-    """
+    noise: FloatArray
+    """Variance of each row's noise (N,)."""
+    centred: FloatArray
+    """Targets less the latent mean (N,)."""
+    alpha: FloatArray
+    """P (N, N) times these."""
+    inverse: FloatArray
+    """P, the inverse of the targets' covariance."""
+    log_det: float
+    """That of this covariance."""
+    cache: Any
+    """The kernel's."""
+
+
+def exact_solution(model: GPModel, params: GPParams, rows: GPRows) -> ExactSolution:
+    """P and what it makes of the targets. LinAlgError where their covariance has no Cholesky factor."""
     kernel, theta = model.kernels[0], params.thetas[0]
     sites = first_sites(model, rows, params.psi)
     noise = 1.0 / sites.precision[:, 0]
@@ -334,7 +346,18 @@ def exact_evidence(model: GPModel, params: GPParams, rows: GPRows) -> Evidence:
     centred = sites.linear[:, 0] * noise
     alpha = cho_solve((root, True), centred, check_finite=False)
     log_det = 2.0 * float(np.log(root.diagonal()).sum())
-    inverse = inverse_of(root)
+    return ExactSolution(noise, centred, alpha, inverse_of(root), log_det, cache)
+
+
+def exact_evidence(model: GPModel, params: GPParams, rows: GPRows) -> Evidence:
+    """log N(y; c, K + diag(1 / beta)) with beta the rows' noise precisions, weights as repetitions.
+
+    Gaussian noise with an inducing input at every row: the exact Gaussian process, for one inverse. Written
+    as the bound at its optimum, sum_n w_n E_q[log p] - KL(q || p), so that the noise parameters get their
+    derivative from the likelihood. Raises LinAlgError where the matrix has no Cholesky factor.
+    """
+    kernel, theta = model.kernels[0], params.thetas[0]
+    noise, centred, alpha, inverse, log_det, cache = exact_solution(model, params, rows)
     left = inverse.diagonal()
     mean, variance = centred - noise * alpha, np.maximum(noise - noise**2 * left, 1e-300)
     divergence = 0.5 * (noise @ left + alpha @ mean - len(noise) + log_det - np.log(noise).sum())

@@ -68,7 +68,7 @@ class GPPosterior(NamedTuple):
         for rows in row_slices(len(X), len(self.Z)):
             for number, kernel in enumerate(self.kernels):
                 K, _ = kernel.forward(self.thetas[number], self.space, self.Z, X[rows])
-                for l in self._latents_of(number):
+                for l in self.latents_of(number):
                     out[rows, l] = self.offset[l] + K.T @ self.alpha[:, l].mean(axis=0)
         return out
 
@@ -80,7 +80,7 @@ class GPPosterior(NamedTuple):
         for rows in row_slices(len(X), len(self.Z)):
             for number, kernel in enumerate(self.kernels):
                 at = basis(kernel, self.thetas[number], self.space, self.Z, X[rows])
-                for c, l in product(range(n_components), self._latents_of(number)):
+                for c, l in product(range(n_components), self.latents_of(number)):
                     moments = latent_moments(at, self.alpha[c, l], self.W[c, l])
                     mean[c, rows, l], variance[c, rows, l] = moments[:2]
         return mean + self.offset, variance
@@ -89,7 +89,7 @@ class GPPosterior(NamedTuple):
         """Kernel parameters by name, and the length-scale of each column."""
         params: dict[str, float] = {}
         for number, (kernel, theta) in enumerate(zip(self.kernels, self.thetas, strict=True)):
-            prefix = self.likelihood.latent_names[self._latents_of(number)[0]]
+            prefix = self.likelihood.latent_names[self.latents_of(number)[0]]
             labels = kernel.labels(self.space)
             params |= {prefix + label: float(np.exp(t)) for label, t in zip(labels, theta, strict=True)}
         return params, self.kernels[0].lengthscales(self.thetas[0], self.space)
@@ -112,7 +112,8 @@ class GPPosterior(NamedTuple):
             total += left if left > LONE * size else 0.0
         return total
 
-    def _latents_of(self, kernel: int) -> list[int]:
+    def latents_of(self, kernel: int) -> list[int]:
+        """The latent functions that have this kernel."""
         return [l for l, own in enumerate(self.kernel_of) if own == kernel]
 
 

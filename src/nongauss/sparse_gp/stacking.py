@@ -10,26 +10,15 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.predictive.stacking import best_weights
+from nongauss.sparse_gp.cavity import SMALLEST_REST, left_out_moments
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.objective import latent_moments
-from nongauss.sparse_gp.params import (
-    GPParams,
-    KernelBlocks,
-    basis,
-    first_sites,
-    inducing,
-    learning_rows,
-    row_slices,
-)
-from nongauss.sparse_gp.predict import FittedGP, GPPosterior
-
-SMALLEST_REST = 1e-9
-"""Share of what is known of f_n that is not from the row's own target: rounding leaves less."""
+from nongauss.sparse_gp.params import GPParams, KernelBlocks, first_sites, learning_rows
+from nongauss.sparse_gp.predict import FittedGP
 
 
 def weights_of(members: Sequence[FittedGP], rows: GPRows) -> FloatArray:
@@ -54,7 +43,7 @@ def left_out(member: FittedGP, rows: GPRows) -> FloatArray:
     """
     if not member.model.likelihood.conjugate:
         posterior, seen = member.posterior, member.model.likelihood  # with limits, if there are any
-        moments = left_out_moments(posterior._replace(likelihood=seen), *rows, is_exact=False)
+        moments = left_out_moments(posterior._replace(likelihood=seen), rows)
         if seen.is_label:
             shares = seen.probabilities(*moments, posterior.psi)
             return np.log(shares[np.arange(len(rows.y)), rows.y.astype(np.intp)])
@@ -112,54 +101,3 @@ def _log_share(law: PredictiveDistribution, low: FloatArray, high: FloatArray) -
     """log P(low < Y <= high), of at least 1e-300."""
     out: FloatArray = np.log(np.maximum(law.cdf(high) - law.cdf(low), 1e-300))
     return out
-
-
-def left_out_moments(
-    posterior: GPPosterior,
-    X: Float[np.ndarray, "N D"],
-    y: Float[np.ndarray, " N"] | Float[np.ndarray, "N 2"],
-    weight: Float[np.ndarray, " N"],
-    shift: Float[np.ndarray, " N"],
-    is_exact: bool,
-) -> tuple[Float[np.ndarray, "C N L"], Float[np.ndarray, "C N L"]]:
-    """Mean and variance of each latent function at each row without the row's own site: (1, N, L) each.
-
-    Of the variance v = b + a at a row, b is what q(u) leaves open and a the part given u, which a site does
-    not reach (a = 0 where every row is an inducing input). With beta = -2 w h:
-    mean = m - w b g / (1 - beta b), variance = b / (1 - beta b) + a. Without a row the others cannot leave
-    more open than the prior does, k_nn - a: that bounds 1 - beta b from below, which where the row alone
-    tells f is a difference of nearly equal numbers, and of one that is not quite converged.
-    """
-    m, v, given, prior = _moments(posterior, X, is_exact)
-    m += shift[:, None]
-    sites = posterior.likelihood.expected_log_prob(y, m, v, posterior.psi)
-    open_part = np.maximum(v - given, 0.0)
-    precision = -2.0 * weight[:, None] * sites.d_variance
-    least = np.minimum(open_part / np.maximum(prior - given, SMALLEST_REST * prior), 1.0)
-    rest = np.maximum(1.0 - precision * open_part, np.maximum(least, SMALLEST_REST))
-    mean = m - weight[:, None] * open_part * sites.d_mean / rest
-    return mean[None], (open_part / rest + given)[None]
-
-
-def _moments(
-    posterior: GPPosterior, X: Float[np.ndarray, "N D"], is_exact: bool
-) -> tuple[
-    Float[np.ndarray, "N L"], Float[np.ndarray, "N L"], Float[np.ndarray, "N L"], Float[np.ndarray, "N L"]
-]:
-    """(N, L) of latent functions: mean, variance, variance given u (k_nn - k_n' K_zz^-1 k_n), k_nn."""
-    mean, variance, given, prior = np.zeros((4, len(X), len(posterior.offset)))
-    for number, kernel in enumerate(posterior.kernels):
-        theta, latents = posterior.thetas[number], posterior._latents_of(number)
-        root = None if is_exact else inducing(kernel, theta, posterior.space, posterior.Z).inverse
-        for rows in row_slices(len(X), len(posterior.Z)):
-            at = basis(kernel, theta, posterior.space, posterior.Z, X[rows])
-            prior[rows, latents] = at.diagonal[:, None]
-            if root is not None:
-                white = root @ at.K
-                left = np.maximum(at.diagonal - np.einsum("mn,mn->n", white, white), 0.0)
-                given[rows, latents] = left[:, None]
-            for l in latents:
-                mean[rows, l], variance[rows, l], _ = latent_moments(
-                    at, posterior.alpha[0, l], posterior.W[0, l]
-                )
-    return mean + posterior.offset, variance, given, prior
