@@ -31,10 +31,12 @@ def fitted():
 
 def test_the_model_that_tells_hidden_cells_is_taken_and_said(fitted):
     model, full, gaps = fitted
-    assert model.chosen_ == "rank_factor"
-    assert list(model.leaderboard_["candidate"]) == ["rank_factor", ALONE]
-    assert model.leaderboard_["score"].iloc[1] == pytest.approx(1.0)
-    assert "rank_factor predicted hidden cells best" in model.why_
+    assert (model.weights_["rank_factor"] > 0.7).all()
+    assert model.weights_.sum(axis=1).to_numpy() == pytest.approx(np.ones(2))
+    score = model.leaderboard_.set_index("candidate")["score"]
+    assert score["mixture"] < score["rank_factor"] < score[ALONE]
+    assert score[ALONE] == pytest.approx(1.0)
+    assert "fills the missing cells: on hidden cells its score is" in model.why_
     names, out = list("abc"), model.impute(gaps)
     lost = gaps[names].isna().to_numpy()
     error = np.abs(out[names] - full[names]).to_numpy()[lost]
@@ -148,5 +150,5 @@ def test_a_candidate_that_is_not_known_is_refused():
 
 def test_a_candidate_that_failed_is_named_where_one_is_left():
     board = pd.DataFrame({"candidate": ["one", "other"], "score": [0.6, np.nan], "failed": ["", "no memory"]})
-    said = _why("one", board)
+    said = _why(board, pd.DataFrame({"one": [1.0, 1.0]}))
     assert said == "one fills the missing cells: no other candidate could; 'other' failed."

@@ -64,7 +64,7 @@ class ColumnsAlone(MarginImputer):
     def _complete(self, gaps: Gaps, seed: int, n: int | None) -> MissingLaws:
         """The distribution of its column for each missing cell."""
         noise, n = RowNoise(row_hashes(gaps.cells, np.isnan(gaps.cells)), seed), n or 1
-        out: MissingLaws = []
+        out: list[OrderedCells | LabelCells] = []
         for j, margin in enumerate(self._margins):
             rows = np.flatnonzero(gaps.missing[:, j])
             drawn = noise.normal(n)[rows].T

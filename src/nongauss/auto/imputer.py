@@ -1,4 +1,4 @@
-"""`AutoImputer`: gaps of a table filled by the model of ours that tells hidden cells of it best."""
+"""`AutoImputer`: gaps of a table filled by the mixture of our models that tells hidden cells of it best."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from scipy.sparse import issparse
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from nongauss.auto.cell_mixture import SALT, kept_shares, mixed_cells, shares_by_kind
 from nongauss.auto.columns_alone import ColumnsAlone
+from nongauss.auto.hidden_cells import CellFigures, ToldColumn, figures_of, hide, mixed, told_by
 from nongauss.auto.normal_scores import NormalScores
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import (
@@ -25,24 +27,25 @@ from nongauss.estimator.base import (
     check_parameters,
     takes_any_cells,
 )
-from nongauss.estimator.imputation import CellImputer, MissingLaws
+from nongauss.estimator.imputation import CellImputer, MissingLaws, known_alone
 from nongauss.harmonium.estimator import Harmonium
 from nongauss.optimise.course import FitResult, Status
-from nongauss.predictive.cells import LabelDistribution, law_of
 from nongauss.predictive.distribution import FloatArray
 from nongauss.rank_factor.estimator import RankFactorAnalysis
 from nongauss.tables.column import listed
 from nongauss.tables.encoder import TableEncoder
-from nongauss.tables.filling import Gaps, find_gaps
+from nongauss.tables.filling import Gaps
 from nongauss.tables.frame import InputTable, read_input
 from nongauss.tables.learn import is_parted
 from nongauss.tables.margins import Margin, RowNoise, row_hashes
 
-MOST_JUDGED = 2000
-"""Rows of which cells are hidden to choose by."""
-LEAST_CHANCE = 1e-4
-"""A label to which less than this was given counts as this."""
 ALONE = "columns alone"
+MIXTURE = "mixture"
+"""The line of the leaderboard that is of the candidates with their shares."""
+FAILURES = (InputError, ValueError, FloatingPointError, np.linalg.LinAlgError)
+"""What a candidate that cannot be fitted to a table raises."""
+KINDS = {False: "numbers and grades", True: "labels"}
+"""Kinds of columns, of which each has shares of its own, by whether they hold labels."""
 
 
 CANDIDATES: dict[str, Callable[[int, int], CellImputer]] = {
@@ -54,26 +57,14 @@ CANDIDATES: dict[str, Callable[[int, int], CellImputer]] = {
 """The models that may be chosen, from a seed and how much they say."""
 
 
-class CellFigures(NamedTuple):
-    """How well hidden cells were predicted, relative to columns alone (lower is better), with its parts.
-
-    `crps` (for numbers and grades) and `log_loss` (for labels) are means over columns of the score divided
-    by that of the column alone; `coverage` is the share of numbers in their central 90 % intervals.
-    """
-
-    score: float
-    crps: float
-    log_loss: float
-    coverage: float
-
-
 class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ignore[misc]
-    """Imputes missing cells by the model that predicts hidden cells of the table best, with uncertainty.
+    """Imputes missing cells by the mixture of models that predicts hidden cells of the table best.
 
     A `share` of the observed cells of each column is hidden; every candidate is fitted to the rest and
-    gives a distribution for each hidden cell. The candidate with the best score is fitted to the whole
-    table. The score is the continuous ranked probability score for numbers and grades and the log-loss for
-    labels, each relative to that of the column alone.
+    gives a distribution for each hidden cell. The mixture of these with the best score is what imputes, its
+    candidates fitted to the whole table. The score is the continuous ranked probability score for numbers and
+    grades and the log-loss for labels, each relative to that of the column alone; both kinds of columns have
+    shares of their own. A row is drawn from one model, as far as those shares are alike.
 
     Parameters
     ----------
@@ -87,12 +78,14 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
 
     Attributes
     ----------
-    best_ : the fitted model that imputes.
-    chosen_ : str, its name.
+    models_ : dict, the fitted models that have a share, by name, that of the largest first.
+    weights_ : DataFrame
+        The share of each in the distributions of "numbers and grades" and of "labels".
     leaderboard_ : DataFrame
-        For each candidate the score, its parts (see `CellFigures`), seconds, and the error if it failed.
+        For each candidate and the mixture the score, its parts (see `CellFigures`), seconds, and the error if
+        it failed.
     why_ : str
-        The choice in a sentence.
+        What imputes, in a sentence.
 
     Examples
     --------
@@ -101,8 +94,8 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
     >>> X = np.random.default_rng(0).standard_normal((60, 2)) @ np.array([[1.0, 1.0], [0.0, 0.1]])
     >>> X[::7, 1] = np.nan
     >>> model = AutoImputer(["rank_factor", "columns alone"], random_state=0).fit(X)
-    >>> model.chosen_
-    'rank_factor'
+    >>> list(model.models_)
+    ['rank_factor']
     >>> bool(np.isnan(model.transform(X)).any())
     False
     """
@@ -131,23 +124,52 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
         began = time.perf_counter()
         is_choice = len(names) > 1
         table = read_input(X, "AutoImputer") if is_choice and not (is_parted(X) or issparse(X)) else X
-        self.leaderboard_ = (
-            leaderboard(names, table, float(self.share), seed) if is_choice else _unjudged(names)
-        )
+        judged = Judgement(_unjudged(names), {})
+        if is_choice:
+            judged = judge(names, table, float(self.share), seed)
+        self.leaderboard_ = judged.board
         fine = self.leaderboard_[self.leaderboard_["failed"] == ""]
         if not len(fine):
             raise InputError(f"No candidate could be fitted: {self.leaderboard_['failed'].iloc[0]}")
-        self.chosen_ = str(fine["candidate"].iloc[0])
-        self.best_ = CANDIDATES[self.chosen_](seed, int(self.verbose)).fit(table, None, sample_weight)  # type: ignore[attr-defined]
-        self.why_ = _why(self.chosen_, self.leaderboard_)
-        self.n_features_in_ = self.best_.n_features_in_
-        if hasattr(self.best_, "feature_names_in_"):
-            self.feature_names_in_ = self.best_.feature_names_in_
-        self.holds_training_rows_ = self.best_.holds_training_rows_
+        first = str(fine["candidate"].iloc[0])
+        self._fit_models(judged.shares or {kind: {first: 1.0} for kind in KINDS}, table, sample_weight, seed)
+        self.why_ = _why(self.leaderboard_, self.weights_)
         self._seed = seed
         trace = [{"iteration": 1, "bound": 0.0, "seconds": time.perf_counter() - began}]
         self._record_fit(FitResult(None, trace, Status.COMPLETED, 1))
         return self
+
+    def _fit_models(
+        self, shares: dict[bool, dict[str, float]], table: Any, weight: ArrayLike | None, seed: int
+    ) -> None:
+        """Fit the candidates that have a share to the whole table.
+
+        Those that fail, and that read it otherwise than that of the largest share, are left out; that alone
+        warns. Raises InputError where all fail.
+        """
+        weights = pd.DataFrame([shares[kind] for kind in KINDS], index=[*KINDS.values()]).fillna(0.0)
+        weights = weights[weights.mean().sort_values(ascending=False, kind="stable").index]
+        models: dict[str, Any] = {}
+        for number, name in enumerate(weights):
+            model: Any = CANDIDATES[str(name)](seed, int(self.verbose))
+            with warnings.catch_warnings():
+                if models:
+                    warnings.simplefilter("ignore")
+                try:
+                    model.fit(table, None, weight)
+                except FAILURES:
+                    if not models and number == len(weights.columns) - 1:
+                        raise
+                    continue
+            if not models or _alike(next(iter(models.values())), model):
+                models[str(name)] = model
+        self.models_, weights = models, weights[[*models]]
+        self.weights_ = weights.div(weights.sum(axis=1), axis=0).fillna(1.0 / len(models))
+        first = self._first
+        self.n_features_in_ = first.n_features_in_
+        if hasattr(first, "feature_names_in_"):
+            self.feature_names_in_ = first.feature_names_in_
+        self.holds_training_rows_ = any(model.holds_training_rows_ for model in models.values())
 
     def transform(self, X: Any) -> Any:
         """`impute`: the table without missing cells, so that the model can be used in a pipeline."""
@@ -155,7 +177,7 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the columns, as they came."""
-        check_is_fitted(self, "best_")
+        check_is_fitted(self, "models_")
         named = getattr(self, "feature_names_in_", None)
         names = [f"x{j}" for j in range(self.n_features_in_)] if named is None else named
         return np.asarray(names, dtype=object)
@@ -173,117 +195,87 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
     @property
     def _cell_margins(self) -> tuple[Margin, ...]:
         """The columns that can be filled. Raises NotFittedError."""
-        check_is_fitted(self, "best_")
-        margins: tuple[Margin, ...] = self.best_._cell_margins
+        check_is_fitted(self, "models_")
+        margins: tuple[Margin, ...] = self._first._cell_margins
         return margins
 
     @property
+    def _first(self) -> Any:
+        """The model of the largest share."""
+        return next(iter(self.models_.values()))
+
+    @property
     def _cell_encoder(self) -> TableEncoder:
-        """How the chosen model reads the columns of the fit."""
-        encoder: TableEncoder = self.best_._cell_encoder
+        """How the models read the columns of the fit."""
+        encoder: TableEncoder = self._first._cell_encoder
         return encoder
 
     def _complete(self, gaps: Gaps, seed: int, n: int | None) -> MissingLaws:
-        """What the chosen model says."""
-        laws: MissingLaws = self.best_._complete(gaps, seed, n)
-        return laws
+        """What the mixture of the models says."""
+        each = [(model._cell_margins, model._complete(gaps, seed, n)) for model in self.models_.values()]
+        if len(each) == 1:
+            return each[0][1]  # type: ignore[no-any-return]
+        shares = dict(zip(KINDS, self.weights_.to_numpy(), strict=True))
+        cells = known_alone(gaps)
+        return mixed_cells(each, shares, RowNoise(row_hashes(cells, np.isnan(cells)), seed + SALT))
 
     def __sklearn_tags__(self) -> Any:
         return takes_any_cells(super().__sklearn_tags__())
 
 
-def leaderboard(names: Sequence[str], X: Any, share: float, seed: int) -> pd.DataFrame:
-    """Candidates by how well they tell hidden cells of a table, best first, those that failed last."""
+class Judgement(NamedTuple):
+    """The leaderboard, best first and failed ones last, and shares of candidates by kind and name.
+
+    The kinds are numbers and grades (False) and labels (True).
+    """
+
+    board: pd.DataFrame
+    shares: dict[bool, dict[str, float]]
+
+
+def judge(names: Sequence[str], X: Any, share: float, seed: int) -> Judgement:
+    """Candidates and their mixture by how well they tell hidden cells of a table."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        alone = ColumnsAlone(random_state=seed).fit(X)
-        whole = find_gaps(alone._cell_encoder, alone._cell_margins, X, "AutoImputer")
-        noise = RowNoise(row_hashes(whole.cells, whole.missing), seed)
-        judged = np.argsort(noise.uniform(1)[:, 0], kind="stable")[:MOST_JUDGED]
-        hidden = (noise.uniform(whole.cells.shape[1]) < share) & ~np.isnan(whole.cells)
-        rows = np.sort(judged)
-        frame = whole.table.take(rows).as_frame().reset_index(drop=True)
-        table, masked = read_input(frame), read_input(with_hidden(frame, whole.places, hidden[rows]))
-        usual = _scores(ColumnsAlone(random_state=seed).fit(masked), table, masked)
-        found = [_judged(name, table, masked, usual, seed) for name in names]
-    frame = pd.DataFrame(found)
-    return frame.sort_values("score", kind="stable", na_position="last", ignore_index=True)
+        table, masked = hide(X, share, seed)
+        usual = told_by(ColumnsAlone(random_state=seed).fit(masked), table, masked)
+        told: dict[str, dict[str, ToldColumn]] = {}
+        lines = [_tried(name, told, (table, masked), usual, seed) for name in names]
+        each = [*told.values()]
+        found: dict[bool, FloatArray] = {}
+        if len({line["score"] for line in lines if not line["failed"]}) > 1:
+            is_model = np.array([name != ALONE for name in told])
+            found = kept_shares(shares_by_kind(each, usual, is_model))
+        if found:
+            figures = figures_of(mixed(each, found), usual)
+            lines.append({"candidate": MIXTURE, **figures._asdict(), "seconds": 0.0, "failed": ""})
+    board = pd.DataFrame(lines).sort_values("score", kind="stable", na_position="last", ignore_index=True)
+    shares = {
+        kind: {name: float(part) for name, part in zip(told, own, strict=True) if part > 0}
+        for kind, own in found.items()
+    }
+    return Judgement(board, shares)
 
 
-def _judged(name: str, table: InputTable, masked: InputTable, usual: Any, seed: int) -> dict[str, Any]:
-    """The line of one candidate."""
+def _tried(
+    name: str,
+    told: dict[str, dict[str, ToldColumn]],
+    tables: tuple[InputTable, InputTable],
+    usual: dict[str, ToldColumn],
+    seed: int,
+) -> dict[str, Any]:
+    """The line of one candidate; what it says of the hidden cells is put to `told`."""
     began, failed = time.perf_counter(), ""
+    table, masked = tables
     figures = CellFigures(*(np.nan,) * 4)
     try:
         model: Any = CANDIDATES[name](seed, 0)
-        figures = _relative(_scores(model.fit(masked), table, masked), usual)
-    except (InputError, ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
+        told[name] = told_by(model.fit(masked), table, masked)
+        figures = figures_of(told[name], usual)
+    except FAILURES as error:
         failed = str(error) or type(error).__name__
     seconds = time.perf_counter() - began
     return {"candidate": name, **figures._asdict(), "seconds": seconds, "failed": failed}
-
-
-def with_hidden(table: pd.DataFrame, places: Sequence[int], hidden: NDArray[np.bool_]) -> pd.DataFrame:
-    """The table with cells of some columns, by their `places`, missing where `hidden` (N, J)."""
-    out = table.copy()
-    for j, place in enumerate(places):
-        column = out.iloc[:, place]
-        if pd.api.types.is_bool_dtype(column.dtype):
-            column = column.astype(object)
-        out.isetitem(place, column.mask(hidden[:, j]).array)
-    return out
-
-
-class _ColumnScores(NamedTuple):
-    """Scores of the hidden cells of one column: CRPS, or log-losses; whether intervals held them."""
-
-    is_label: bool
-    score: FloatArray
-    held: FloatArray
-
-
-def _scores(model: Any, table: InputTable, masked: InputTable) -> dict[str, _ColumnScores]:
-    """Scores of what a model says of the cells that are in the table and not in the masked one, by column."""
-    margins, encoder = model._cell_margins, model._cell_encoder
-    true = find_gaps(encoder, margins, table, "AutoImputer")
-    gaps = find_gaps(encoder, margins, masked, "AutoImputer")
-    asked = gaps.missing & ~np.isnan(true.cells)
-    laws = model._complete(Gaps(gaps.source, gaps.table, gaps.places, gaps.cells, asked), 0, None)
-    out = {}
-    for j, (margin, cells) in enumerate(zip(margins, laws, strict=True)):
-        if not len(cells.rows):
-            continue
-        law, y = law_of(margin, cells), true.cells[cells.rows, j]
-        if isinstance(law, LabelDistribution):
-            loss = -np.maximum(law.log_prob(y), np.log(LEAST_CHANCE))
-            out[margin.name] = _ColumnScores(True, loss, np.zeros(0))
-        else:
-            low, high = law.interval(0.9).T
-            out[margin.name] = _ColumnScores(False, law.crps(y), ((low <= y) & (y <= high)).astype(float))
-    return out
-
-
-def _relative(own: dict[str, _ColumnScores], usual: dict[str, _ColumnScores]) -> CellFigures:
-    """Mean ratios of scores to those of columns alone, over columns."""
-    ratio = {
-        name: float(scores.score.mean() / max(usual[name].score.mean(), 1e-12))
-        for name, scores in own.items()
-        if name in usual and usual[name].score.mean() > 0
-    }
-    labels = [value for name, value in ratio.items() if own[name].is_label]
-    numbers = [value for name, value in ratio.items() if not own[name].is_label]
-    held = [scores.held for scores in own.values() if not scores.is_label]
-
-    def mean(values: Any) -> float:
-        """The mean, NaN of nothing."""
-        return float(np.mean(values)) if len(values) else float("nan")
-
-    return CellFigures(
-        mean([*ratio.values()]) if ratio else 1.0,
-        mean(numbers),
-        mean(labels),
-        mean(np.concatenate(held)) if held else float("nan"),
-    )
 
 
 def _unjudged(names: Sequence[str]) -> pd.DataFrame:
@@ -292,21 +284,29 @@ def _unjudged(names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame([{"candidate": name, **nothing, "seconds": 0.0, "failed": ""} for name in names])
 
 
-def _why(chosen: str, board: pd.DataFrame) -> str:
-    """The choice in a sentence."""
+def _alike(one: CellImputer, other: CellImputer) -> bool:
+    """Do two models read the same columns, with the same labels?"""
+    return [(m.flat, m.labels, m.origin) for m in one._cell_margins] == [
+        (m.flat, m.labels, m.origin) for m in other._cell_margins
+    ]
+
+
+def _why(board: pd.DataFrame, weights: pd.DataFrame) -> str:
+    """What fills the cells, and why, in a sentence."""
+    shares = weights.mean().sort_values(ascending=False, kind="stable")
+    first = str(shares.index[0])
     if len(board) == 1:
-        return f"{chosen} fills the missing cells, as requested."
-    score = board.set_index("candidate")["score"]
+        return f"{first} fills the missing cells, as requested."
     failed = list(board["candidate"][board["failed"] != ""])
     beside = f"; {listed(failed).removeprefix('columns ').removeprefix('column ')} failed" if failed else ""
-    fine = score.drop(failed)
-    if fine.nunique(dropna=False) == 1:
-        told = "no hidden cell told the candidates apart" if len(fine) > 1 else "no other candidate could"
-        return f"{chosen} fills the missing cells: {told}{beside}."
-    others = [
-        f"{name} {score[name]:.2f}" for name in score.index if name != chosen and np.isfinite(score[name])
-    ]
+    score = board.set_index("candidate")["score"].drop(failed)
+    if MIXTURE not in score.index:
+        told = "no hidden cell told the candidates apart" if len(score) > 1 else "no other candidate could"
+        return f"{first} fills the missing cells: {told}{beside}."
+    parts = [f"{name} ({100 * share:.0f} %)" for name, share in shares.items()]
+    subject = f"A mixture of {' and '.join([', '.join(parts[:-1]), parts[-1]])}" if len(parts) > 1 else first
+    others = [f"{name} {own:.2f}" for name, own in score.items() if name != MIXTURE and np.isfinite(own)]
     return (
-        f"{chosen} predicted hidden cells best: its score is {score[chosen]:.2f} of that of columns alone"
-        f"{' (' + ', '.join(others) + ')' if others else ''}{beside}."
+        f"{subject} fills the missing cells: on hidden cells its score is {score[MIXTURE]:.2f} of that of "
+        f"columns alone ({', '.join(others)}){beside}."
     )

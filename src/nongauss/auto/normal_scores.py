@@ -108,7 +108,7 @@ def _laws(
     drawn: FloatArray,
 ) -> MissingLaws:
     """Laws of the missing cells (N, J) from those of the scores (N, P), drawn (S, N, P)."""
-    out: MissingLaws = []
+    out: list[OrderedCells | LabelCells] = []
     at = 0
     for j, margin in enumerate(margins):
         rows = np.flatnonzero(missing[:, j])

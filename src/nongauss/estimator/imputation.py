@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,9 @@ from nongauss.predictive.distribution import checked_count
 from nongauss.tables.column import listed
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.filling import Gaps, filled, find_gaps, left_open, own_terms
-from nongauss.tables.margins import LabelCells, Margin, OrderedCells
+from nongauss.tables.margins import LabelCells, Margin, MixedCells, OrderedCells
 
-MissingLaws = list[OrderedCells | LabelCells]
+MissingLaws = Sequence[OrderedCells | LabelCells | MixedCells]
 
 
 class CellImputer:

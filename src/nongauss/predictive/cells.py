@@ -19,7 +19,7 @@ from nongauss.predictive.distribution import (
     checked_target,
 )
 from nongauss.tables.kinds.number import power_of_two
-from nongauss.tables.margins import LabelCells, Margin, OrderedCells
+from nongauss.tables.margins import LabelCells, Margin, MixedCells, OrderedCells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,6 +156,20 @@ class CellDistribution(PredictiveDistribution):
             raise InputError(f"Column {self.margin.name!r} holds numbers of any size; ask for its quantiles.")
         found: FloatArray = self._up_to[:, 1::2] - self._up_to[:, ::2]
         return found
+
+    def at_edges(self, margin: Margin) -> FloatArray:
+        """The probabilities (N, Q) up to the edges of a margin of the same column."""
+        edge = margin.edge
+        if np.array_equal(edge, self._edge):
+            return self._up_to
+        is_first = np.append(edge[1:] == edge[:-1], False)  # of a jump
+        every = np.full(len(self), 1.0)
+        out = [
+            self._share(value * every, "left" if first else "right")
+            for value, first in zip(edge, is_first, strict=True)
+        ]
+        out[0], out[-1] = 0.0 * every, every
+        return np.stack(out, axis=1)
 
     def _share(self, y: FloatArray, side: Any) -> FloatArray:
         """P(cell <= y) (N,) for side "right", P(cell < y) for "left"."""
@@ -329,8 +343,12 @@ class MissingCells(Sequence[Any]):
         return frame[["row", "column", "value", "sd", "lower", "upper", "probability"]]
 
 
-def law_of(margin: Margin, cells: OrderedCells | LabelCells) -> CellDistribution | LabelDistribution:
+def law_of(
+    margin: Margin, cells: OrderedCells | LabelCells | MixedCells
+) -> CellDistribution | LabelDistribution:
     """The law of missing cells of one column, from what a model says of their scores or labels."""
+    if isinstance(cells, MixedCells):
+        return mixed_law(margin, [law_of(own, part) for own, part in cells.parts], cells.share)
     if isinstance(cells, LabelCells):
         if margin.is_label:
             return LabelDistribution(margin, cells.probabilities)
@@ -340,13 +358,28 @@ def law_of(margin: Margin, cells: OrderedCells | LabelCells) -> CellDistribution
     return CellDistribution.of_scores(margin, cells.mean, cells.sd)
 
 
+def mixed_law(
+    margin: Margin, laws: Sequence[CellDistribution | LabelDistribution], share: FloatArray
+) -> CellDistribution | LabelDistribution:
+    """The mixture of laws of the same cells with shares (C,), on the edges of one margin."""
+    if margin.is_label:
+        mean = sum(own * law.probabilities() for own, law in zip(share, laws, strict=True))
+        return LabelDistribution(margin, np.asarray(mean))
+    up_to = [law.at_edges(margin) for law in laws if isinstance(law, CellDistribution)]
+    return CellDistribution(margin, np.tensordot(share, up_to, 1))
+
+
 def point_of(law: CellDistribution | LabelDistribution) -> FloatArray:
     """One number for each cell: the median, of labels the number of the likeliest."""
     return law.mode.astype(np.float64) if isinstance(law, LabelDistribution) else law.quantile(0.5)
 
 
-def drawn_values(margin: Margin, cells: OrderedCells | LabelCells) -> FloatArray:
+def drawn_values(margin: Margin, cells: OrderedCells | LabelCells | MixedCells) -> FloatArray:
     """The draws (S, R) in the units of the margin."""
+    if isinstance(cells, MixedCells):
+        every = [drawn_values(own, part)[: len(cells.draw)] for own, part in cells.parts]
+        found: FloatArray = np.take_along_axis(np.stack(every), cells.draw[None], axis=0)[0]
+        return found
     if isinstance(cells, LabelCells):
         return margin.edge[::2][cells.draw]
     return margin.value(ndtr(cells.draw))

@@ -26,6 +26,7 @@ _MODELS = {
     "harmonium": "a harmonium",
     "normal scores": "the correlations of normal scores",
     "columns alone": "each column by itself",
+    "mixture": "their mixture",
 }
 
 
@@ -101,7 +102,17 @@ def write_gaps_report(
 def _lead(imputer: Any, frame: pd.DataFrame) -> str:
     """The sentence on which model filled the table."""
     n_rows, n_columns = frame.shape
-    return f"Filled by {_MODELS[imputer.chosen_]}, fitted to {n_rows:,} rows of {n_columns:,} columns."
+    return f"Filled by {_filler(imputer)}, fitted to {n_rows:,} rows of {n_columns:,} columns."
+
+
+def _filler(imputer: Any) -> str:
+    """The model, or the models of the mixture with their shares, the mean of both kinds of columns."""
+    names = [_MODELS[name] for name in imputer.models_]
+    if len(names) == 1:
+        return names[0]
+    shares = [percent(share) for share in imputer.weights_.mean()]
+    parts = [f"{name} ({share})" for name, share in zip(names, shares, strict=True)]
+    return f"a mixture of {', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _first_sentence(columns: Sequence[FilledColumn], still_open: Sequence[str], table: InputTable) -> str:
@@ -150,8 +161,8 @@ def _sentences(imputer: Any, columns: Sequence[FilledColumn]) -> list[str]:
 def _on_choice(imputer: Any) -> str:
     """The sentence on why this model was chosen."""
     board = imputer.leaderboard_
-    name = _MODELS[imputer.chosen_]
     if len(board) == 1:
+        name = _filler(imputer)
         return f"The model, {name}, was requested: no other was tried, and its accuracy was not evaluated."
     score = float(board["score"].iloc[0])
     hidden = "To choose the model, observed cells were hidden and predicted from the others"
@@ -161,8 +172,8 @@ def _on_choice(imputer: Any) -> str:
             "other columns carry almost no information about a missing cell."
         )
     return (
-        f"{hidden}. The best was {name}, whose errors were {100 * (1 - score):.0f} % below those of each "
-        "column's own distribution."
+        f"{hidden}. The best was {_filler(imputer)}, whose errors were {100 * (1 - score):.0f} % below "
+        "those of each column's own distribution."
     )
 
 

@@ -344,3 +344,15 @@ class LabelCells(NamedTuple):
     rows: NDArray[np.intp]
     probabilities: FloatArray
     draw: NDArray[np.intp]
+
+
+class MixedCells(NamedTuple):
+    """Missing cells in `rows` (R,) of which each has one of the laws of C parts, each of a margin of its own.
+
+    share (C,): of the laws in the mixture; draw (S, R): the part of which each draw is.
+    """
+
+    rows: NDArray[np.intp]
+    parts: tuple[tuple[Margin, OrderedCells | LabelCells | MixedCells], ...]
+    share: FloatArray
+    draw: NDArray[np.intp]
