@@ -14,6 +14,8 @@ from nongauss.core.device import replace
 from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.course import Status
 from nongauss.tggm import calibration, fit
+from nongauss.tggm.exact_law import law_of
+from nongauss.tggm.params import first_state
 from tggm.small import CONFIG, RECIPE, ensemble_of, made_rows, one_unit
 
 
@@ -62,6 +64,30 @@ def test_calibration_widens_and_drops_skewness_that_is_not_there():
     assert bp.skewness == 1.0
 
 
+def test_an_average_of_members_that_disagree_is_no_wider_than_its_errors():
+    """Members off by as much as the noise, each its own way: intervals of 90 % beside all of the spread's."""
+    rng = np.random.default_rng(0)
+    n_members, n_inputs = 5, 20
+    off = rng.normal(size=(n_members, n_inputs)) / np.sqrt(n_inputs)
+    params = ensemble_of(*[_far_from_the_cut(way) for way in off])
+    X = rng.normal(size=(n_members, 600, n_inputs))
+    held = X, rng.normal(size=(n_members, 600, 1)), np.ones((n_members, 600))
+    made = fit.calibrated(params, CONFIG, held)
+    new, y = rng.normal(size=(4000, n_inputs)), rng.normal(size=4000)
+
+    def covered(ensemble):
+        low, high = law_of(ensemble, new, squeeze=True).interval(0.9).T
+        return float(np.mean((low <= y) & (y <= high)))
+
+    assert 0.89 < covered(made.ensemble) < 0.95 < covered(made.ensemble._replace(spread=1.0))
+
+
+def _far_from_the_cut(way):
+    """A member that says y ~ N(way @ x, 1): one unit 100 sd above its cut."""
+    one = one_unit(100.0, 1e-3, 1.0, 1.0, b1=-100.0)
+    return one._replace(W0=way[None], b0=np.array([100.0]))
+
+
 def test_a_few_far_rows_widen_the_tails_and_not_everything():
     params = skewed_unit()
     near = draws(0, (2, 600))
@@ -82,6 +108,20 @@ def test_fit_records_and_finishes():
     assert made.params.W0.shape == (3, 2, 2)
     assert 0.5 <= made.inflation <= 3.0
     assert made.skewness in calibration.SKEWNESSES
+
+
+def test_a_further_fit_has_half_of_the_epochs_and_half_of_the_patience(monkeypatch):
+    patience = []
+
+    def watched(params, total, n_steps, recipe, *rest):
+        patience.append(recipe.n_iter_no_change)
+        return first_state(params, total, n_steps, recipe, *rest)
+
+    monkeypatch.setattr(fit, "first_state", watched)
+    data = made_rows(60)
+    config = replace(CONFIG, posterior="auto", n_heads=None)
+    fit.fit(0, data, config, replace(RECIPE, n_iter_no_change=5, max_epochs=4))
+    assert patience[:2] == [5, 3]
 
 
 def test_weights_do_not_change_who_is_held_out():

@@ -25,10 +25,10 @@ from tggm.small import (
 BP = replace(CONFIG, method="bp")
 
 
-def ensemble(*members, config=CONFIG, inflation=1.0, skewness=1.0, centre=0.0, scale=1.0):
+def ensemble(*members, config=CONFIG, inflation=1.0, skewness=1.0, centre=0.0, scale=1.0, spread=1.0):
     n_outputs = len(members[0].b1)
     centre, scale = np.full(n_outputs, centre), np.full(n_outputs, scale)
-    return Ensemble(ensemble_of(*members), config, inflation, skewness, centre, scale)
+    return Ensemble(ensemble_of(*members), config, inflation, skewness, centre, scale, spread=spread)
 
 
 def inputs(n_rows, n_inputs=2):
@@ -43,10 +43,10 @@ def cdf_of(made, X, y):
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("skewness", [1.0, 0.25, 0.0])
-def test_the_mixture_has_the_exact_moments(n_outputs, skewness):
+@pytest.mark.parametrize(("skewness", "spread"), [(1.0, 1.0), (0.25, 0.5), (0.0, 0.0)])
+def test_the_mixture_has_the_exact_moments(n_outputs, skewness, spread):
     members = [member(seed, 12, n_outputs) for seed in range(3)]
-    made = ensemble(*members, inflation=1.3, skewness=skewness, centre=5.0, scale=-2.0)
+    made = ensemble(*members, inflation=1.3, skewness=skewness, centre=5.0, scale=-2.0, spread=spread)
     X = inputs(7)
     mean, variance = made.moments(X)
     log_weights, means, sds = made.components(X)
@@ -78,9 +78,11 @@ def test_the_moments_are_those_of_the_members():
         unit = stats.truncnorm(-c / sd, np.inf, loc=c, scale=sd)
         means.append(unit.mean() @ params.W1.T + params.b1)
         variances.append(unit.var() @ params.W1.T**2 + np.exp(2 * params.log_sd1))
-    mean, variance = ensemble(*members, inflation=2.0, centre=1.0, scale=3.0).moments(X)
-    assert_allclose(mean, 1.0 + 3.0 * np.mean(means, axis=0), rtol=1e-9)
-    assert_allclose(variance, 9.0 * (2.0 * np.mean(variances, axis=0) + np.var(means, axis=0)), rtol=1e-9)
+    for spread in (1.0, 0.5):
+        mean, variance = ensemble(*members, inflation=2.0, centre=1.0, scale=3.0, spread=spread).moments(X)
+        assert_allclose(mean, 1.0 + 3.0 * np.mean(means, axis=0), rtol=1e-9)
+        total = 2.0 * np.mean(variances, axis=0) + spread * np.var(means, axis=0)
+        assert_allclose(variance, 9.0 * total, rtol=1e-9)
 
 
 def extended_skew_normal_cdf(params, y):

@@ -18,14 +18,14 @@ from scipy.special import erfcx
 
 from nongauss.prob.normal import MEAN_64, SHIFT, VARIANCE_64
 
-_LEFT, _RIGHT, _WIDTH = -40.0, 16.0, 1.0 / 256.0
+_LEFT, _RIGHT, _WIDTH = -40.0, 16.0, 1.0 / 512.0
 
 Numbers = npt.NDArray[Any]
 
 
 class Located(NamedTuple):
     """Numbers a, the cell of the table that each lies in (beyond the table the outermost), and how far it is
-    from the middle of that, at most half a cell."""
+    from the middle of that, at most half a cell. NaN is in no cell, and as far as NaN."""
 
     a: Numbers
     cell: npt.NDArray[np.intp]
@@ -41,87 +41,85 @@ class CutMoments(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """At the middle of each cell m with its derivatives, and with its first two derivatives the log of Mills'
-    ratio l(a) = log(Phi(a) / phi(a)), less a^2 / 2 where a is not negative; all (T,), in one precision."""
+    """The middles of the cells; at each m with its derivatives, and with its first two derivatives the log
+    of Mills' ratio l(a) = log(Phi(a) / phi(a)), less a^2 / 2 where a is not negative. (T,), one precision.
+    """
 
+    middles: Numbers
     moments: list[Numbers]
     log_mills: list[Numbers]
 
 
 def located(a: Numbers) -> Located:
-    """Where in the table the numbers lie: an array of any shape in float32 or float64."""
+    """Where in the table the numbers lie: an array of any shape in float32 or float64.
+
+    Here and below arrays are small and worked on in place: making new ones would cost most.
+    """
     kind = a.dtype.type
-    shifted = a - kind(_LEFT)
+    within = np.maximum(a, kind(_LEFT))
+    np.minimum(within, kind(_RIGHT - 0.25 * _WIDTH), out=within)
+    shifted = within - kind(_LEFT)
     shifted *= kind(1.0 / _WIDTH)
-    np.maximum(shifted, kind(0.0), out=shifted)
-    np.minimum(shifted, kind((_RIGHT - _LEFT) / _WIDTH - 1.0), out=shifted)
-    np.nan_to_num(shifted, copy=False)  # NaN has no cell, but stays NaN by how far it is
     cell = shifted.astype(np.intp)
-    way = cell.astype(a.dtype)
-    way *= kind(-_WIDTH)
-    way -= kind(_LEFT + 0.5 * _WIDTH)  # middles are exact in both precisions
-    way += a
-    if a.size and not -kind(_WIDTH) < way.min() <= way.max() < kind(_WIDTH):
-        np.clip(way, kind(-0.5 * _WIDTH), kind(0.5 * _WIDTH), out=way)  # beyond the table
-    return Located(a, cell, way)
+    within -= _at(cell, _table(a.dtype.char).middles)  # which are exact in both precisions
+    return Located(a, cell, within)
+
+
+def _at(cell: npt.NDArray[np.intp], column: Numbers) -> Numbers:
+    """A column of the table at cells; NaN, which has none, takes what stands at the end."""
+    return column.take(cell, mode="clip")
 
 
 def cut_moments(at: Located) -> CutMoments:
     """The moments, in the precision of the numbers."""
     a, cell, way = at
-    m, v, t, f, *rest = (column[cell] for column in _table(a.dtype.char).moments)
+    mean, variance, third, f, *rest = (_at(cell, column) for column in _table(a.dtype.char).moments)
     if rest:
         g, h = rest
-        third = t + way * (f + way * (g / 2.0 + way * (h / 6.0)))
-        variance = v + way * (t + way * (f / 2.0 + way * (g / 6.0 + way * (h / 24.0))))
-        mean = m + way * (v + way * (t / 2.0 + way * (f / 6.0 + way * (g / 24.0 + way * (h / 120.0)))))
-    else:  # in place: these arrays are small, and making new ones would cost most
+        mean += way * (
+            variance + way * (third / 2.0 + way * (f / 6.0 + way * (g / 24.0 + way * (h / 120.0))))
+        )
+        variance += way * (third + way * (f / 2.0 + way * (g / 6.0 + way * (h / 24.0))))
+        third += way * (f + way * (g / 2.0 + way * (h / 6.0)))
+    else:
+        mean += way * variance  # cells are so narrow that the bend of each is below rounding
+        variance += way * third
         f *= way
-        third = t + f
-        f *= 0.5
-        variance = f
-        variance += t
-        variance *= way
-        variance += v
-        mean = t
-        mean *= 0.5
-        mean *= way
-        mean += v
-        mean *= way
-        mean += m
+        third += f
+    np.maximum(mean, a, out=mean)  # far above N(a, 1) is not cut at all
     if a.size and a.min() < _LEFT:
-        far = a < _LEFT
-        mean[far], variance[far], third[far] = _far_below(-a[far])
-    if a.size and a.max() > _RIGHT:
-        far = a > _RIGHT
-        mean[far] = a[far]
+        far = np.flatnonzero(a < _LEFT)
+        for part, found in zip((mean, variance, third), _far_below(-a.take(far)), strict=True):
+            part.put(far, found)
     return CutMoments(mean, variance, third)
 
 
 def log_mills_difference(before: Located, after: Located, step: Numbers) -> Numbers:
     """l(a + step) - l(a), of the places of a and a + step. The z^2 / 2 of z >= 0 is formed by hand."""
-    a, b = before.a, after.a
-    from_a, to_b = np.maximum(a, 0.0), np.maximum(b, 0.0)
-    way = np.where(np.minimum(a, b) < 0.0, to_b - from_a, step)
+    from_a, to_b = np.maximum(before.a, 0.0), np.maximum(after.a, 0.0)
+    change = np.maximum(step, -from_a)  # of z where z >= 0: all of the step, or the part of it above 0
+    np.minimum(change, to_b, out=change)
     from_a += to_b
-    way *= from_a
-    way *= 0.5
-    way += _log_mills(after)
-    way -= _log_mills(before)
-    return way
+    change *= from_a
+    change *= 0.5
+    change += _log_mills(after)
+    change -= _log_mills(before)
+    return change
 
 
 def _log_mills(at: Located) -> Numbers:
     """l(a) for a < 0, and l(a) - a^2 / 2 for a >= 0."""
-    found, slope, bend = (column[at.cell] for column in _table(at.a.dtype.char).log_mills)
+    found, slope, bend = (_at(at.cell, column) for column in _table(at.a.dtype.char).log_mills)
     bend *= 0.5
     bend *= at.way
     bend += slope
     bend *= at.way
     bend += found
     if at.a.size and at.a.min() < _LEFT:
-        far = at.a < _LEFT
-        bend[far] = -np.log(_far_below(-at.a[far]).mean - at.a[far])
+        far = np.flatnonzero(at.a < _LEFT)
+        z = -at.a.take(far)
+        u = (1.0 / z) ** 2
+        bend.put(far, np.log1p(-u * (1.0 - u * (3.0 - u * (15.0 - 105.0 * u)))) - np.log(z))
     return bend
 
 
@@ -145,7 +143,12 @@ def _table(kind: str) -> _Table:
     log = np.log(np.sqrt(0.5 * np.pi) * erfcx(-a / np.sqrt(2.0))) - np.where(above, 0.5 * a * a, 0.0)
     mills = [log, m - np.where(above, a, 0.0), v - np.where(above, 1.0, 0.0)]
     n = 4 if dtype == np.float32 else 6
-    return _Table(*([column.astype(dtype) for column in part] for part in (moments[:n], mills)))
+    least = 1e-30 if dtype == np.float32 else 0.0  # numbers below the normal ones are slow
+
+    def kept(column: Numbers) -> Numbers:
+        return np.where(np.abs(column) < least, 0.0, column).astype(dtype)
+
+    return _Table(a.astype(dtype), list(map(kept, moments[:n])), list(map(kept, mills)))
 
 
 def _derivatives(a: Numbers) -> list[Numbers]:

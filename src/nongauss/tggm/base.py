@@ -189,8 +189,8 @@ class TGGM(TableEstimator):
             donors = getattr(self, "_donors", None)
         result, ensemble = fit.go_on(seed, data, reading.completed(config), recipe, former)
         if former is not None:
-            known = {name: getattr(self.ensemble_, name) for name in ("inflation", "skewness", "tails")}
-            ensemble = ensemble._replace(**known)
+            names = ("inflation", "skewness", "tails", "spread")
+            ensemble = ensemble._replace(**{name: getattr(self.ensemble_, name) for name in names})
         self._keep(reading, ensemble)
         self._momenta = fit.momenta_of(result.state)
         self._keep_donors(donors)

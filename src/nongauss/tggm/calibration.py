@@ -24,6 +24,9 @@ SKEWNESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
 POWERS = (1.0, 0.5, 0.0)
 """Powers of the inflation by squared errors that are tried: as it is, half of it in logs, none."""
 
+SPREAD_KEPT = 0.5
+"""Share of the variance between members' means that the law has once held-out rows have set its variance."""
+
 LEAST_SHORTER = 0.25
 """Least factor of squared errors by which averaging the members may shorten them."""
 
@@ -54,8 +57,9 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
     is the inflation of each output by squares. A few far errors decide squares, so its powers of `POWERS`
     are tried. That, the share of skewness of `SKEWNESSES` and the tails of `tails.DEGREES` are those with the
     highest log density of held-out errors, shortened to those of the ensemble, sqrt((a - b) / a); the other
-    tails keep a part by their probability. Without held-out rows the model is taken at its word, and so are
-    the probabilities of labels.
+    tails keep a part by their probability. Of the spread, which comes on top in the law, `SPREAD_KEPT` stays:
+    more would count twice what the factor has found. Without held-out rows the model is taken at its word,
+    and so are the probabilities of labels.
     """
     n_outputs = params.n_outputs
     plain = Ensemble(params, config, np.ones(n_outputs), 1.0, np.zeros(n_outputs), np.ones(n_outputs))
@@ -75,7 +79,7 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
         density = exact_law.row_density(set_, X) if set_.is_exact else _mixture_density(set_, X)
         share, factor, found = _shape_of(density, shorter * error, weight, shares)
         if best is None or found > best[1]:
-            best = set_._replace(skewness=share, tails=factor), found, density
+            best = set_._replace(skewness=share, tails=factor, spread=SPREAD_KEPT), found, density
         shares = (share,)
     assert best is not None
     alone = _shape_of(best[2], error, weight, (best[0].skewness,))[2]

@@ -122,7 +122,8 @@ def _moments(
     m, v, third = cut_moments(located(a))
     squares = at.q * at.q
     variance = np.matmul(v, squares.swapaxes(1, 2)) + at.noise[:, None, :]
-    off = y[..., None] - np.matmul(m, at.q.swapaxes(1, 2)) - constant
+    off = y[..., None] - np.matmul(m, at.q.swapaxes(1, 2))
+    off -= constant
     standard = off / variance
     terms = -0.5 * (np.log(variance) + off * standard) - HALF_LOG_2PI
     if at.gate is None or bias is None:
@@ -144,8 +145,9 @@ def _moments(
         by_logits = count - weight[..., None] * np.exp(log_share)
         by_m += np.matmul(by_logits, at.gate)
         by_gate = np.matmul(by_logits.swapaxes(1, 2), m)
+    third *= np.matmul(by_variance, squares)
     by_a = by_m * v
-    by_a += np.matmul(by_variance, squares) * third
+    by_a += third
     by_q = np.matmul(by_mean.swapaxes(1, 2), m) + 2.0 * at.q * np.matmul(by_variance.swapaxes(1, 2), v)
     return found, Slopes(by_a, by_q, by_mean, by_variance.sum(axis=1), by_gate, by_logits)
 
@@ -189,10 +191,15 @@ def _exact(
         return found, None
     by_second, moved = -0.5 * weight / second, 0.5 * weight * bend / (second * second)
     by_constant = weight * t + moved
-    by_drive = (by_second[..., None] * (q * q)[:, None, :]) * third
-    by_drive += (moved[..., None] * q[:, None, :]) * v
+    by_drive = by_second[..., None] * (q * q)[:, None, :]
+    by_drive *= third
+    by_moved = moved[..., None] * q[:, None, :]
+    by_moved *= v
+    by_drive += by_moved
     by_q = np.matmul(by_constant[:, None, :], m) + 2.0 * q[:, None, :] * np.matmul(by_second[:, None, :], v)
     by_q += np.matmul(t[:, None, :], by_drive)
-    by_a = by_drive + weight[..., None] * (m - at_zero.mean)
+    by_a = m - at_zero.mean
+    by_a *= weight[..., None]
+    by_a += by_drive
     by_noise = (0.5 * weight * t * t + by_second + moved * t).sum(axis=1, keepdims=True)
     return found, Slopes(by_a, by_q, by_constant[..., None], by_noise)

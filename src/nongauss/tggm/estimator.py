@@ -106,6 +106,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     validation_fraction : float in (0, 1), default 0.1
         At most 1 / n_members, because each member holds out different rows.
     n_iter_no_change : int, default 100
+        Of the further fits of "auto", which have half of the epochs, half as many end them.
     tol : float, default 1e-4
         Smallest gain of the held-out log-likelihood (nats a row) that counts as an improvement.
     callbacks : list of callables, default None

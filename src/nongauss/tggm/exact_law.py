@@ -284,7 +284,8 @@ class SaddlepointDistribution(RowwiseDistribution):
         mean, variance = predict.member_moments_of(ensemble.params, ensemble.config, X)
         centre, scale = float(ensemble.centre[0]), float(ensemble.scale[0])
         inflated = ensemble.inflation[0] * variance[..., 0]
-        super().__init__(mean[..., 0], inflated, "real", centre=centre, scale=scale)
+        mean = ensemble.drawn_together(mean[..., 0])
+        super().__init__(mean, inflated, "real", centre=centre, scale=scale)
         self._ensemble, self._X = ensemble, X
         self._known: tuple[int, SaddlepointTable] | None = None
 

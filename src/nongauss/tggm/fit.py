@@ -29,7 +29,7 @@ SURELY_NOT_GAUSSIAN = 9.2
 """Jarque and Bera's statistic of Gaussian rows is beyond this once in a hundred times (chi-squared of 2)."""
 
 FURTHER = 0.5
-"""Epochs of each further way, as a share of those by moments."""
+"""Epochs of each further way, and those without improvement that end it, as a share of those by moments."""
 
 N_HEADS = 3
 """Heads of a fit that is free to have some."""
@@ -96,7 +96,9 @@ def fit(
     ) -> Attempt:
         params = started(seed, config, recipe, sample) if after is None or anew else best_of(after.result)
         n_steps = _NO_END if config.preset else float(epochs * steps_an_epoch)
-        state = first_state(params, table.total, n_steps, recipe, config, table.counted)
+        patience = math.ceil(recipe.n_iter_no_change * epochs / max_epochs)
+        patient = replace(recipe, n_iter_no_change=patience)
+        state = first_state(params, table.total, n_steps, patient, config, table.counted)
         step, key = _adapter(seed, config, size, table, all_rows is None)
         former = None if after is None else after.result
         result = loop.run(step, state, run, Rule(epochs), key=key, name=name, former=former)
