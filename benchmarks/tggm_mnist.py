@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from nongauss import TGGMClassifier
 
-LAYERS = {"100": (100,), "200": (200,), "200-200": (200, 200)}
+LAYERS = {"100": (100,), "200": (200,), "100-100": (100, 100), "200-200": (200, 200)}
 PAPER = {  # Su et al. 2016, Table 2; the MLP stands beside its ReLU networks
     "ml 100": "97.75", "ml 200": "97.97", "ml 200-200": "98.31",
     "bp 100": "97.52", "bp 200": "97.56", "bp 200-200": "98.12",
