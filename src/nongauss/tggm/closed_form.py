@@ -191,15 +191,10 @@ def _exact(
         return found, None
     by_second, moved = -0.5 * weight / second, 0.5 * weight * bend / (second * second)
     by_constant = weight * t + moved
-    by_drive = by_second[..., None] * (q * q)[:, None, :]
-    by_drive *= third
-    by_moved = moved[..., None] * q[:, None, :]
-    by_moved *= v
-    by_drive += by_moved
+    by_drive = by_second[..., None] * (q * q)[:, None, :] * third
+    by_drive += moved[..., None] * q[:, None, :] * v
     by_q = np.matmul(by_constant[:, None, :], m) + 2.0 * q[:, None, :] * np.matmul(by_second[:, None, :], v)
     by_q += np.matmul(t[:, None, :], by_drive)
-    by_a = m - at_zero.mean
-    by_a *= weight[..., None]
-    by_a += by_drive
+    by_a = by_drive + weight[..., None] * (m - at_zero.mean)
     by_noise = (0.5 * weight * t * t + by_second + moved * t).sum(axis=1, keepdims=True)
     return found, Slopes(by_a, by_q, by_constant[..., None], by_noise)
