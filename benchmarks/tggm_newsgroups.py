@@ -7,8 +7,9 @@ FOLDER/newsgroups20/newsgroups20.npz holds the parts of CSR count matrices (trai
 train_indptr, train_shape, train_y; test_...) and the words, `vocab`. Words are counted alike for all models:
 the 2,000 most frequent ones of the training rows that are not among scikit-learn's English stop words; (1 +
 log count) times inverse document frequency of the training rows, rows of length 1
-(`TfidfTransformer(sublinear_tf=True)`). "stems" counts words of one stem (Snowball's English stemmer) together
-before the 2,000 most frequent are taken; "all" takes all words but stop words. Each has a table of its own.
+(`TfidfTransformer(sublinear_tf=True)`). "stems" counts words of one stem (Snowball's English stemmer)
+together before the 2,000 most frequent are taken; "all" takes all words but stop words. Each has a table of
+its own.
 """
 
 from __future__ import annotations
