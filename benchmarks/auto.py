@@ -8,13 +8,12 @@ table in `benchmarks/README.md` has the splits that are there.
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from typing import Any
 
 import numpy as np
-from common import RESULTS, judged, load_splits, parser, write_table
+from common import judged, keep_results, known_results, load_splits, parser, write_table
 
 import nongauss
 
@@ -90,8 +89,7 @@ def main() -> None:
     options.add_argument("--splits", type=int, default=3)
     options.add_argument("--models", nargs="+", default=list(MODELS))
     chosen = options.parse_args()
-    path = RESULTS / "auto.json"
-    known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    known = known_results("auto")
     for name in chosen.sets:
         X, y, splits = load_splits(chosen.data, name)
         for number, (train, test) in enumerate(splits[: chosen.splits]):
@@ -100,8 +98,7 @@ def main() -> None:
                 if model not in place:
                     place[model] = one(MODELS[model](), X, y, train, test)
                     print(name, number, model, place[model], flush=True)
-                    path.parent.mkdir(exist_ok=True)
-                    path.write_text(json.dumps(known, indent=1) + "\n")
+                    keep_results("auto", known)
     write_table("auto", table(known))
 
 

@@ -4,19 +4,19 @@
 
 A quarter of the rows is held out, stratified, with the seeds 0, 1, ... Rivals are scikit-learn's, columns
 scaled where that matters. Results are kept after each fit: `results/auto_labels.json`. Of the automatic
-classifier also the log density of each candidate by rows left out, and the shares, are kept.
+classifier also the log density of each candidate by rows left out, and the shares, are kept; and what
+calibration error its probabilities would have by chance if they were right, since a bin of few rows is off.
 """
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, parser, write_table
+from common import keep_results, known_results, parser, write_table
 from labels import judged_labels
 from sklearn.datasets import load_digits, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -30,7 +30,10 @@ from nongauss import AutoClassifier
 
 BINARY = ["pima", "ionosphere", "sonar", "breast_wisconsin", "german", "banana", "titanic", "flare_solar"]
 BINARY += ["breast_ljubljana", "image", "splice", "banknote", "mushroom"]
-SETS = ["glass", "zoo", "wine", "vertebral", "digits", *BINARY]
+SETS = ["glass", "zoo", "wine", "vertebral", "digits", "mfeat", *BINARY]
+
+N_DRAWS = 200
+"""Draws of labels from probabilities, of which each has a calibration error by chance."""
 
 MODELS: dict[str, Any] = {
     "auto": lambda seed: AutoClassifier(random_state=seed),
@@ -41,13 +44,32 @@ MODELS: dict[str, Any] = {
 }
 
 
+FIGURES = ("accuracy", "calibration_error", "chance", "chance_95", "seconds")
+
+
 def load(data: Any, name: str) -> tuple[pd.DataFrame, np.ndarray]:
     """Inputs and labels; names of animals are no input."""
     if name in ("wine", "digits"):
         found = (load_wine if name == "wine" else load_digits)(as_frame=True)
         return found.data, np.asarray(found.target)
+    if name == "mfeat":
+        views = dict(np.load(data / name / "mfeat.npz"))
+        target = views.pop("target")
+        columns = [f"{view} {j}" for view, cells in views.items() for j in range(cells.shape[1])]
+        return pd.DataFrame(np.hstack(list(views.values())), columns=columns), target
     table = pd.read_csv(data / name / "data.csv.gz").drop(columns="animal_name", errors="ignore")
     return table.drop(columns="target"), np.unique(table["target"], return_inverse=True)[1]
+
+
+def by_chance(shares: np.ndarray, seed: int) -> dict[str, float]:
+    """Mean and 95 % quantile of the calibration error of labels drawn from the probabilities (N, C)."""
+    rng, edges = np.random.default_rng(seed), shares.cumsum(axis=1)
+    drawn = (
+        np.minimum((edges < u).sum(axis=1), shares.shape[1] - 1)
+        for u in rng.random((N_DRAWS, len(shares), 1))
+    )
+    errors = [judged_labels(shares, labels)["calibration_error"] for labels in drawn]
+    return {"chance": float(np.mean(errors)), "chance_95": float(np.quantile(errors, 0.95))}
 
 
 def one(name: str, X: pd.DataFrame, y: np.ndarray, seed: int) -> dict[str, Any]:
@@ -64,7 +86,7 @@ def one(name: str, X: pd.DataFrame, y: np.ndarray, seed: int) -> dict[str, Any]:
     out: dict[str, Any] = {**judged_labels(shares, y_new), "seconds": time.process_time() - begin}
     if name == "auto":
         board = model.leaderboard_.dropna(subset="log_density")
-        out |= {"weights": model.weights_, "calibration": model.calibration_}
+        out |= {"weights": model.weights_, "calibration": model.calibration_, **by_chance(shares, seed)}
         out["left_out"] = dict(zip(board["candidate"], board["log_density"], strict=True))
     return out
 
@@ -72,8 +94,8 @@ def one(name: str, X: pd.DataFrame, y: np.ndarray, seed: int) -> dict[str, Any]:
 def table(known: dict[str, Any]) -> list[str]:
     """Means over the splits that all models have."""
     lines = ["| set | splits | log-loss: auto | " + " | ".join(name for name in MODELS if name != "auto")]
-    lines[0] += " | auto: accuracy | calibration error | fit CPU s |"
-    lines.append("|---" * (len(MODELS) + 5) + "|")
+    lines[0] += " | auto: accuracy | calibration error | by chance | 95 % | fit CPU s |"
+    lines.append("|---" * (len(MODELS) + 7) + "|")
     for name in (name for name in SETS if name in known):
         there = [split for split in known[name].values() if "auto" in split]
         if not there:
@@ -83,9 +105,10 @@ def table(known: dict[str, Any]) -> list[str]:
             runs = [split[model]["log_loss"] for split in there if model in split]
             cells.append(f"{np.mean(runs):.3f}" if len(runs) == len(there) else "")
         auto = [split["auto"] for split in there]
-        rest = (np.mean([run[key] for run in auto]) for key in ("accuracy", "calibration_error", "seconds"))
-        accuracy, error, seconds = rest
-        cells += [f"{100 * accuracy:.1f} %", f"{error:.3f}", f"{seconds:.0f}"]
+        mean = {key: np.mean([run.get(key, np.nan) for run in auto]) for key in FIGURES}
+        cells += [f"{100 * mean['accuracy']:.1f} %"]
+        cells += ["" if np.isnan(mean[key]) else f"{mean[key]:.3f}" for key in FIGURES[1:-1]]
+        cells += [f"{mean['seconds']:.0f}"]
         lines.append(f"| {name} | {len(there)} | {' | '.join(cells)} |")
     return lines
 
@@ -96,8 +119,7 @@ def main() -> None:
     options.add_argument("--splits", type=int, default=3)
     options.add_argument("--models", nargs="+", default=list(MODELS))
     chosen = options.parse_args()
-    path = RESULTS / "auto_labels.json"
-    known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    known = known_results("auto_labels")
     for name in chosen.sets:
         X, y = load(chosen.data, name)
         for seed in range(chosen.splits):
@@ -106,7 +128,7 @@ def main() -> None:
                 if model not in place:
                     place[model] = one(model, X, y, seed)
                     print(name, seed, model, place[model], flush=True)
-                    path.write_text(json.dumps(known, indent=1) + "\n")
+                    keep_results("auto_labels", known)
     write_table("auto_labels", table(known))
 
 

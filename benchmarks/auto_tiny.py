@@ -13,13 +13,12 @@ Results are kept after each draw: `results/auto_tiny.json`.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from typing import Any
 
 import numpy as np
-from common import RESULTS, write_table
+from common import keep_results, known_results, write_table
 
 from nongauss import AutoClassifier, AutoRegressor
 
@@ -107,8 +106,7 @@ def main() -> None:
     options.add_argument("--kinds", nargs="+", default=list(KINDS))
     options.add_argument("--relations", nargs="+", default=list(RELATIONS))
     chosen = options.parse_args()
-    path = RESULTS / "auto_tiny.json"
-    known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    known = known_results("auto_tiny")
     for kind in chosen.kinds:
         for relation in chosen.relations:
             for n in chosen.sizes:
@@ -116,9 +114,8 @@ def main() -> None:
                     place = known.setdefault(f"{kind}, {relation}, {n}", {})
                     if str(draw) not in place:
                         place[str(draw)] = one(kind, relation, n, draw)
-                        path.write_text(json.dumps(known, indent=1) + "\n")
-    for line in lines(known):
-        print(line)
+                        print(kind, relation, n, draw, place[str(draw)], flush=True)
+                        keep_results("auto_tiny", known)
     write_table("auto_tiny", lines(known))
 
 

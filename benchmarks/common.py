@@ -62,6 +62,19 @@ def write_results(name: str, content: dict[str, Any]) -> Path:
     return path
 
 
+def known_results(name: str) -> dict[str, Any]:
+    """The partial results that `keep_results` has written; nothing at first."""
+    path = RESULTS / f"{name}.json"
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return found
+
+
+def keep_results(name: str, known: dict[str, Any]) -> None:
+    """Write partial results, so that a run that is stopped goes on where it was."""
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(known, indent=1) + "\n")
+
+
 def write_table(name: str, lines: list[str]) -> None:
     """Put the lines between the markers of this benchmark in `benchmarks/README.md`."""
     text = README.read_text() if README.exists() else ""
@@ -90,6 +103,12 @@ def mean_and_error(values: list[float]) -> tuple[float, float]:
     array = np.asarray(values)
     error = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else np.nan
     return float(array.mean()), float(error)
+
+
+def with_error(values: list[float], form: str, error_form: str = ".2g") -> str:
+    """The mean as a cell shows it, and its standard error where there are several values."""
+    mean, error = mean_and_error(values)
+    return f"{mean:{form}}" if np.isnan(error) else f"{mean:{form}} ± {error:{error_form}}"
 
 
 def load_table(data: Path, name: str) -> tuple[pd.DataFrame, np.ndarray]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from common import load_table, mean_and_error, parser, random_splits, write_results, write_table
+from common import load_table, parser, random_splits, with_error, write_results, write_table
 from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 
@@ -116,7 +116,7 @@ def main() -> None:
     lines += ["", "| E log softmax by, 10 classes | mean shortfall, nats | held-out log-loss, digits |"]
     lines += ["|---|---|---|"]
     for name, error in softmax.items():
-        loss = "{:.4f} ± {:.2g}".format(*mean_and_error(digits[name]))
+        loss = with_error(digits[name], ".4f")
         lines.append(f"| {name} | {error:.3g} | {loss} |")
     lines += ["", "| gap of two normals | " + " | ".join(f"{gap:g}" for gap in entropy["gap"]) + " |"]
     lines += ["|---" * (1 + len(entropy["gap"])) + "|"]
@@ -126,7 +126,7 @@ def main() -> None:
     sets = {"digits": digits}
     for name in SETS:
         sets[name] = held_out(chosen.data, name, ("quadrature", "piecewise"), chosen.splits, MOST_ROWS)
-        cells = (f"{mean:.4f} ± {error:.2g}" for mean, error in map(mean_and_error, sets[name].values()))
+        cells = (with_error(values, ".4f") for values in sets[name].values())
         lines.append(f"| {name} | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
     write_results(

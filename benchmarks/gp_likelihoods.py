@@ -24,9 +24,9 @@ import statsmodels.api as sm
 from common import (
     RESULTS,
     load_splits,
-    mean_and_error,
     parser,
     random_splits,
+    with_error,
     write_results,
     write_table,
 )
@@ -285,10 +285,10 @@ def table(sets: dict[str, dict[str, list[dict]]]) -> list[str]:
             if not runs:
                 lines.append(f"| {name} | {label} | | | | {failed} |")
                 continue
-            error, _ = mean_and_error([run["error"] for run in runs])
+            error = np.mean([run["error"] for run in runs])
             seconds = np.median([run["seconds"] for run in runs])
             losses = [run["log_loss"] for run in runs if "log_loss" in run]
-            shown = "{:.3f} ± {:.2g}".format(*mean_and_error(losses)) if losses else ""
+            shown = with_error(losses, ".3f") if losses else ""
             lines.append(f"| {name} | {label} | {shown} | {error:.4g} | {seconds:.2f} | {failed} |")
     return lines
 

@@ -14,7 +14,7 @@ import traceback
 from typing import Any
 
 import numpy as np
-from common import RESULTS, judged, load_splits, mean_and_error, parser, write_results, write_table
+from common import RESULTS, judged, load_splits, parser, with_error, write_results, write_table
 
 from nongauss import SparseGPRegressor
 
@@ -61,14 +61,14 @@ def table(sets: dict[str, list[dict]]) -> list[str]:
     ]
     for name, every in sets.items():
         rows = [row for row in every if "failed" not in row]
-        rmse, rmse_error = mean_and_error([row["rmse"] for row in rows])
-        density, density_error = mean_and_error([row["log_likelihood"] for row in rows])
+        rmse = with_error([row["rmse"] for row in rows], ".4g")
+        density = with_error([row["log_likelihood"] for row in rows], ".3f")
         coverage = np.mean([row["coverage_90"] for row in rows])
         seconds = np.median([row["fit_cpu_seconds"] for row in rows])
         aim, aim_rmse = ("" if aim is None else aim for aim in AIMS[name])
         lines.append(
             f"| {name} | {len(every)} | {len(every) - len(rows)} | {rows[0]['n_inducing']} | {aim_rmse} "
-            f"| {rmse:.4g} ± {rmse_error:.2g} | {aim} | {density:.3f} ± {density_error:.2g} "
+            f"| {rmse} | {aim} | {density} "
             f"| {100 * coverage:.1f} % | {seconds:.1f} |"
         )
     return lines

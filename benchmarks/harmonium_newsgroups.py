@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import RESULTS, mean_and_error, parser, write_results, write_table
+from common import RESULTS, parser, with_error, write_results, write_table
 from harmonium_common import DRBM, newsgroups, timed
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import BernoulliNB, MultinomialNB
@@ -90,11 +90,10 @@ def main() -> None:
     lines = ["| model | seeds | test error | paper | features | CPU s |", "|---|---|---|---|---|---|"]
     for name in ROWS:
         if name in results:
-            error, spread = mean_and_error(results[name]["error"])
-            spread = f" ± {spread:.4f}" if np.isfinite(spread) else ""
+            error = with_error(results[name]["error"], ".4f", ".4f")
             active = ", ".join(str(n) for n in results[name]["active"] if n is not None)
             lines.append(
-                f"| {name} | {len(results[name]['error'])} | {error:.4f}{spread} | {PAPER.get(name, '')} "
+                f"| {name} | {len(results[name]['error'])} | {error} | {PAPER.get(name, '')} "
                 f"| {active} "
                 f"| {np.mean(results[name]['cpu_seconds']):.1f} |"
             )

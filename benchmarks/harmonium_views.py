@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from common import RESULTS, mean_and_error, parser, random_splits, write_results, write_table
+from common import RESULTS, parser, random_splits, with_error, write_results, write_table
 from harmonium_common import VIEWS, tuned_svm, views
 from sklearn.metrics import f1_score
 
@@ -98,8 +98,8 @@ def errors(results: dict[str, list[dict]]) -> list[str]:
         cells = []
         for column in COLUMNS:
             key = best_alone(rows) if column == COLUMNS[0] else column
-            error, spread = mean_and_error([row[key]["error"] for row in rows])
-            cells.append(f"{error:.3f} ± {spread:.3f} ({mean_of(rows, key, 'f1'):.3f})")
+            error = with_error([row[key]["error"] for row in rows], ".3f", ".3f")
+            cells.append(f"{error} ({mean_of(rows, key, 'f1'):.3f})")
         lines.append(f"| {name} | {len(rows)} | " + " | ".join(cells) + " |")
     return lines
 
@@ -113,8 +113,8 @@ def differences(results: dict[str, list[dict]]) -> list[str]:
     for name, rows in results.items():
         cells = []
         for other in (best_alone(rows), "features + SVM"):
-            gap, spread = mean_and_error([row["all views"]["error"] - row[other]["error"] for row in rows])
-            cells.append(f"{gap:+.3f} ± {spread:.3f}")
+            gaps = [row["all views"]["error"] - row[other]["error"] for row in rows]
+            cells.append(with_error(gaps, "+.3f", ".3f"))
         whole = mean_of(rows, "all views")
         costs = [mean_of(rows, column) - whole for column in ("all, a view missing", "without that view")]
         cells.append(f"{costs[0]:+.3f} / {costs[1]:+.3f}")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from common import RESULTS, mean_and_error, parser, write_results, write_table
+from common import RESULTS, parser, with_error, write_results, write_table
 from sklearn.exceptions import ConvergenceWarning
 
 N_BINS = 15
@@ -98,13 +98,12 @@ def table_of(rows: dict[str, list[dict[str, float]]], paper: dict[str, str]) -> 
         "|---|---|---|---|---|---|---|---|",
     ]
     for name, runs in rows.items():
-        accuracy, error = mean_and_error([100 * run["accuracy"] for run in runs])
-        spread = f" ± {error:.2f}" if np.isfinite(error) else ""
+        accuracy = with_error([100 * run["accuracy"] for run in runs], ".2f", ".2f")
         rest = [np.mean([run.get(key, np.nan) for run in runs]) for key in ("log_loss", "calibration_error")]
         seconds = np.median([run["fit_seconds"] for run in runs])
         epoch = np.median([run.get("epoch_seconds", run["fit_seconds"] / run["epochs"]) for run in runs])
         lines.append(
-            f"| {name} | {paper.get(name, '')} | {len(runs)} | {accuracy:.2f}{spread} "
+            f"| {name} | {paper.get(name, '')} | {len(runs)} | {accuracy} "
             f"| {rest[0]:.4f} | {rest[1]:.4f} | {seconds:.0f} | {epoch:.2g} |".replace("nan", "")
         )
     return lines

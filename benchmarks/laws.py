@@ -12,14 +12,13 @@ Results are kept after each draw: `results/laws.json`.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import RESULTS, write_table
+from common import keep_results, known_results, write_table
 from scipy import stats
 from scipy.special import ndtr
 
@@ -172,8 +171,7 @@ def main() -> None:
     options.add_argument("--draws", type=int, default=5)
     options.add_argument("--laws", nargs="+", default=list(LAWS))
     chosen = options.parse_args()
-    path = RESULTS / "laws.json"
-    known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    known = known_results("laws")
     for n in chosen.sizes:
         for name in chosen.laws:
             for draw in range(chosen.draws):
@@ -181,8 +179,7 @@ def main() -> None:
                 if str(draw) not in place:
                     place[str(draw)] = one(name, n, draw)
                     print(n, name, draw, place[str(draw)], flush=True)
-                    path.parent.mkdir(exist_ok=True)
-                    path.write_text(json.dumps(known, indent=1) + "\n")
+                    keep_results("laws", known)
     write_table("laws", lines(known))
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import statsmodels.api as sm
-from common import RESULTS, mean_and_error, parser, random_splits, write_results, write_table
+from common import RESULTS, parser, random_splits, with_error, write_results, write_table
 from scipy import sparse, stats
 
 from nongauss import SparseGPRegressor
@@ -178,8 +178,7 @@ def table(sets: dict[str, dict[str, list[dict[str, Any]]]]) -> list[str]:
             shown, seconds = "", ""
             if runs:
                 each = [run["log_density"] for run in runs]
-                error = f" ± {mean_and_error(each)[1]:.2g}" if len(each) > 1 else ""
-                shown = f"{np.mean(each):.4f}{error}"
+                shown = with_error(each, ".4f")
                 seconds = f"{np.median([run['seconds'] for run in runs]):.1f}"
             lines.append(f"| {name} | {label} | {shown} | {seconds} | {failed} |")
     return lines

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, mean_and_error, write_results, write_table
+from common import RESULTS, with_error, write_results, write_table
 
 from nongauss import SparseGPClassifier, SparseGPOrdinalClassifier, SparseGPRegressor
 from nongauss.sparse_gp.likelihoods import REGRESSION, Bernoulli, Ordinal
@@ -176,7 +176,7 @@ def one(law: Law, n_rows: int, seed: int) -> dict[str, float]:
 
 def shown(values: list[float]) -> str:
     """Mean and standard error of several values, or the one there is."""
-    return "{:.4f} ± {:.2g}".format(*mean_and_error(values)) if len(values) > 1 else f"{values[0]:.4f}"
+    return with_error(values, ".4f")
 
 
 def table(laws: dict[str, dict[str, list[dict[str, float]]]]) -> list[str]:

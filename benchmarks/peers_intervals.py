@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import RESULTS, load_splits, mean_and_error, parser, write_results, write_table
+from common import RESULTS, load_splits, parser, with_error, write_results, write_table
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from nongauss import SparseGPRegressor
@@ -92,8 +92,7 @@ def of_set(data: Any, name: str, n_splits: int) -> dict[str, list[dict[str, floa
 
 def shown(values: list[float]) -> str:
     """A mean with its standard error over the splits."""
-    mean, error = mean_and_error(values)
-    return f"{mean:.2f} ± {error:.2f}"
+    return with_error(values, ".2f", ".2f")
 
 
 def table(results: dict[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, load_table, mean_and_error, parser, write_results, write_table
+from common import RESULTS, load_table, parser, with_error, write_results, write_table
 from labels import one_fit
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
@@ -64,10 +64,10 @@ def table(sets: dict[str, dict[str, list[dict[str, float]]]]) -> list[str]:
     for key, rows in sets.items():
         cells, losses = [], []
         for name in names:
-            loss, error = mean_and_error([run["log_loss"] for run in rows[name]])
-            losses.append(loss)
+            values = [run["log_loss"] for run in rows[name]]
+            losses.append(np.mean(values))
             accuracy = 100 * np.mean([run["accuracy"] for run in rows[name]])
-            cells.append(f"{loss:.4f} ± {error:.2g} / {accuracy:.1f}")
+            cells.append(f"{with_error(values, '.4f')} / {accuracy:.1f}")
         wins += losses[0] <= losses[1]
         lines.append(f"| {key} | {len(rows['ml'])} | " + " | ".join(cells) + " |")
     return [*lines, "", f"Log-loss of `ml` no worse than the MLP's on {wins} of {len(sets)} sets."]

@@ -13,7 +13,7 @@ import json
 import time
 
 import numpy as np
-from common import RESULTS, judged, mean_and_error, write_results, write_table
+from common import RESULTS, judged, with_error, write_results, write_table
 from sklearn.datasets import make_friedman1
 
 from nongauss import TGGMRegressor
@@ -44,14 +44,11 @@ def lines_of(found: dict[str, list[dict[str, float]]]) -> list[str]:
     lines = ["| posterior, epochs | seeds | RMSE (noise: 1) | log-likelihood | 90 % covers | fit s |"]
     lines += ["|" + "---|" * 6]
     for way, rows in found.items():
-        rmse, rmse_error = mean_and_error([row["rmse"] for row in rows])
-        density, density_error = mean_and_error([row["log_likelihood"] for row in rows])
+        rmse = with_error([row["rmse"] for row in rows], ".3f")
+        density = with_error([row["log_likelihood"] for row in rows], ".3f")
         coverage = 100.0 * np.mean([row["coverage_90"] for row in rows])
         seconds = np.median([row["fit_seconds"] for row in rows])
-        lines.append(
-            f"| {way} | {len(rows)} | {rmse:.3f} ± {rmse_error:.2g} | {density:.3f} ± {density_error:.2g} "
-            f"| {coverage:.1f} % | {seconds:.1f} |"
-        )
+        lines.append(f"| {way} | {len(rows)} | {rmse} | {density} | {coverage:.1f} % | {seconds:.1f} |")
     return lines
 
 

@@ -14,7 +14,7 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from common import RESULTS, mean_and_error, write_results, write_table
+from common import RESULTS, with_error, write_results, write_table
 from scipy import stats
 
 from nongauss import TGGMRegressor
@@ -87,11 +87,11 @@ def lines_of(found: dict[str, dict[str, list[dict]]]) -> list[str]:
     ]
     for law, by_heads in found.items():
         for heads, rows in by_heads.items():
-            below, error = mean_and_error([row["below"] for row in rows])
+            below = with_error([row["below"] for row in rows], ".3f")
             chosen = ", ".join(sorted({f"{row['posterior']} {row['n_heads']}" for row in rows}))
             lines.append(
                 f"| {law} | {NOISES[law].n_rows} | {heads} | {len(rows)} "
-                f"| {np.mean([row['truth'] for row in rows]):.3f} | {below:.3f} ± {error:.2g} | {chosen} "
+                f"| {np.mean([row['truth'] for row in rows]):.3f} | {below} | {chosen} "
                 f"| {np.median([row['fit_seconds'] for row in rows]):.1f} |"
             )
     return lines

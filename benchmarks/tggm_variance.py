@@ -8,7 +8,7 @@ Writes results/tggm_variance.json, results/tggm_variance.png and the table in be
 from __future__ import annotations
 
 import numpy as np
-from common import RESULTS, load_splits, mean_and_error, parser, write_results, write_table
+from common import RESULTS, load_splits, parser, with_error, write_results, write_table
 from matplotlib.figure import Figure
 
 from nongauss import TGGMRegressor
@@ -56,7 +56,7 @@ def table(name: str, rmse: dict[str, dict[str, list[float]]]) -> list[str]:
     keys = list(next(iter(rmse.values())))
     lines = [f"| {name}, one member | " + " | ".join(keys) + " |", "|---" * (len(keys) + 1) + "|"]
     for label, row in rmse.items():
-        cells = ("{:.2f} ± {:.2f}".format(*mean_and_error(values)) for values in row.values())
+        cells = (with_error(values, ".2f", ".2f") for values in row.values())
         lines.append(f"| {label} | " + " | ".join(cells) + " |")
     return lines
 
