@@ -8,11 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 from nongauss import AutoClassifier, AutoRegressor
-from nongauss.auto.calibration import fit_labels
+from nongauss.auto.calibration import fit_labels, fit_scores
 from nongauss.auto.candidates import REGISTRY, candidates_for
 from nongauss.auto.contenders import Contender, flattery, give_shares, weight_left_out
 from nongauss.auto.forest import grow
 from nongauss.auto.local_law import fit_local
+from nongauss.auto.parts import as_counts
+from nongauss.auto.stacking import posterior_share
 from nongauss.predictive.mixture import GaussianMixtureDistribution
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -87,14 +89,27 @@ def judged(name, density):
 
 
 def test_the_law_without_columns_predicts_alone_unless_another_is_well_ahead():
-    plain = np.full(20, -1.0)
-    for ahead, expected in ((0.09, [1.0, 0.0]), (0.5, [1.0 / 21.0, 20.0 / 21.0])):
+    plain = np.full(500, -1.0)
+    for ahead, expected in ((0.003, [1.0, 0.0]), (0.1, [0.0, 1.0])):
         pair = [judged("constant", plain), judged("gp", plain + ahead)]
-        give_shares(pair, np.ones(20))
-        assert_allclose([c.share for c in pair], expected, atol=1e-3)
-    many = [judged("constant", np.full(500, -1.0)), judged("gp", np.full(500, -0.9))]
-    give_shares(many, np.ones(500))
-    assert_allclose([c.share for c in many], [0.0, 1.0], atol=1e-6)
+        give_shares(pair, np.ones(500))
+        assert_allclose([c.share for c in pair], expected, atol=1e-6)
+
+
+def test_few_rows_leave_a_share_to_the_law_without_columns():
+    """Where either law is impossible at each row, shares are those of a coin: (k + 1) / (n + 2)."""
+    possible = np.array([0.0] * 9 + [-np.inf] * 3)
+    own = [possible, np.where(possible == 0.0, -np.inf, 0.0)]
+    assert_allclose(posterior_share(*own, np.ones(12)), 10.0 / 14.0, rtol=1e-4)
+    assert_allclose(posterior_share(*own, np.full(12, 2.0)), 19.0 / 26.0, rtol=1e-4)
+    equal = np.full(20, -1.0)
+    assert_allclose(posterior_share(equal, equal, np.ones(20)), 0.5)
+    trio = [judged("constant", equal), judged("gp", equal + 0.4), judged("linear", equal - 0.4)]
+    give_shares(trio, np.ones(20))
+    s = np.linspace(0.0, 1.0, 100_001)
+    posterior = (s * np.exp(0.4) + 1.0 - s) ** 20
+    expected = (posterior @ s) / posterior.sum()
+    assert_allclose([c.share for c in trio], [1.0 - expected, expected, 0.0], atol=1e-4)
 
 
 def test_coin_flips_are_not_predicted_with_confidence():
@@ -145,3 +160,40 @@ def test_a_local_law_is_grown_on_more_rows_than_judge_it():
     assert len(more.local.scores) == 600
     assert more.log_density.mean() > few.log_density.mean() + 0.1
     assert_allclose(more.left_out.log_prob(y[:100]), more.log_density, atol=1e-6)
+
+
+def test_weights_that_are_no_counts_sum_to_the_rows_that_tell_as_much():
+    """A mean with weights w has the variance sum w^2 / (sum w)^2 of one row's: that of so many equal rows."""
+    rng = np.random.default_rng(3)
+    weight = rng.gamma(2.0, size=40)
+    variance = np.square(weight / weight.sum()).sum()
+    assert_allclose(as_counts(weight).sum(), 1.0 / variance)
+    assert_allclose(as_counts(weight), as_counts(weight / weight.sum()))
+    assert_allclose(as_counts(np.full(40, 1 / 40)), np.ones(40))
+    counts = rng.integers(0, 4, 40).astype(float)
+    assert as_counts(counts) is counts
+
+
+@pytest.mark.parametrize("made", [AutoClassifier, AutoRegressor])
+def test_weights_that_sum_to_1_choose_as_rows_without_weights(made):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=60)
+    names = ["linear", "constant"]
+    if made is AutoClassifier:
+        y, names = (y > 0.0).astype(int), [f"{name} labels" for name in names]
+    plain = made(candidates=names, random_state=0).fit(X, y)
+    shares = made(candidates=names, random_state=0).fit(X, y, np.full(60, 1 / 60))
+    assert shares.weights_ == pytest.approx(plain.weights_)
+    assert max(plain.weights_, key=plain.weights_.get) == names[0]
+
+
+def test_as_many_rows_calibrate_numbers_as_labels():
+    """Thirty rows of weight 2 are sixty: a spread that is a third of what the scores say is mended."""
+    rng = np.random.default_rng(5)
+    y, law = 3.0 * rng.normal(size=30), gaussian(np.zeros(30), np.ones(30))
+    assert fit_scores(law, y, np.full(30, 2.0)) is not None
+    assert fit_scores(law, y, np.ones(30)) is None
+    certain, codes = np.tile([0.99, 0.01], (30, 1)), np.arange(30) % 2
+    assert fit_labels(certain, codes, np.full(30, 2.0)).form != "none"
+    assert fit_labels(certain, codes, np.ones(30)).form == "none"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -301,17 +303,33 @@ def test_what_a_fit_will_take_is_told_by_its_trial_and_by_fits_done():
     clock.law, clock.n_laws, clock.figures = 10.0, 2, 15.0
     assert (clock.for_all, clock.for_fits) == (85.0, 65.0)
     clock.law = 40.0
-    assert clock.for_fits == 45.0  # two would take more than half
-    clock.law = 60.0
-    assert clock.for_fits == 85.0
+    assert clock.for_fits == 35.0  # two would take more than half
+    clock.law = 300.0
+    assert clock.for_fits == 85.0  # half is not enough for a forest of a quarter of the trees
     clock.law, clock.begin = 10.0, clock.begin - 70.0
     assert clock.is_over()
-    assert clock.has_for_a_law()
-    clock.begin -= 6.0
-    assert not clock.has_for_a_law()
+    assert clock.share_of_a_law() == 1.0
+    clock.begin -= 11.0
+    assert clock.share_of_a_law() == pytest.approx(0.4, abs=0.01)
+    clock.begin -= 2.0
+    assert clock.share_of_a_law() == 0.0
     assert not clock.is_late()
-    clock.begin -= 10.0
+    clock.begin -= 3.0
     assert clock.is_late()
+
+
+def test_without_time_for_all_rows_a_fit_has_as_many_as_there_is_time_for(monkeypatch):
+    """Half of what is left of 60 s, less a tenth, in which a trial of 60 rows of 8 s is to grow by n^1.5."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(200, 2))
+    y = np.sin(3.0 * X[:, 0]) + 0.1 * rng.normal(size=200)
+    monkeypatch.setattr(search, "SCREEN_ROWS", 60)
+    monkeypatch.setattr(SearchTime, "expected", lambda self, cost, trial, rows: 8.0 * rows**9)
+    model = AutoRegressor(time_budget=60.0, random_state=0).fit(X, y)
+    found = re.search(r"'gp' was fitted to (\d+) rows, on which all were compared", model.why_)
+    assert 100 <= int(found[1]) <= 60 * (27.0 / 8.0) ** (2.0 / 3.0)
+    assert "not enough time" in model.why_
+    assert model.score(X, y) > 0.9
 
 
 @pytest.mark.parametrize("kind", ["numbers", "labels"])
@@ -332,7 +350,7 @@ def test_a_search_that_is_stopped_in_its_screen_keeps_the_best_of_it(kind, monke
     board = model.leaderboard_.set_index("candidate")
     best = "gp" if kind == "numbers" else "gp labels"
     assert board["weight"].idxmax() == best
-    assert f"'{best}' was fitted quickly, to 60 rows" in model.why_
+    assert f"'{best}' was fitted to 60 rows" in model.why_
     assert model.score(X, y) > 0.9
 
 

@@ -11,7 +11,8 @@ from nongauss import TGGMClassifier, TGGMRegressor
 from nongauss.core.errors import InputError
 from nongauss.estimator.gaps import over_gaps
 from nongauss.tggm.data import held_out
-from nongauss.tggm.left_out import left_out_law, left_out_probabilities
+from nongauss.tggm.exact_law import law_of
+from nongauss.tggm.left_out import gain_of_average, left_out_law, left_out_probabilities
 
 SMALL = {"hidden_layer_sizes": (6,), "max_epochs": 15, "n_members": 5, "random_state": 0}
 
@@ -40,6 +41,24 @@ def test_each_row_is_told_by_one_member():
     is_member = np.isclose(members, law.mean, rtol=1e-9, atol=0)
     assert is_member.any(axis=0).all()
     assert_allclose(np.bincount(is_member.argmax(axis=0)), 18, atol=1)
+
+
+def test_what_an_average_gains_on_a_member():
+    """By rows, over the four members that have trained on each."""
+    X, y = diabetes_part()
+    model = TGGMRegressor(validation_fraction=0.2, **SMALL).fit(X, y)
+    one = np.ones(len(y))
+    laws = [law_of(model.ensemble_.alone(e), model._encode(X), squeeze=True) for e in range(5)]
+    density = np.exp([law.log_prob(y) for law in laws])
+    own = np.argmin([np.abs(law.mean - left_out_law(model, X, y, one).mean) for law in laws], axis=0)
+    gains = []
+    for n in range(len(y)):
+        others = np.delete(density[:, n], own[n])
+        gains.append(np.log(others.mean()) - np.log(others).mean())
+    assert_allclose(gain_of_average(model, X, y, one), np.mean(gains))
+    assert np.mean(gains) > 0.01
+    weight = np.where(np.arange(len(y)) < 45, 3.0, 1.0)
+    assert_allclose(gain_of_average(model, X, y, weight), np.average(gains, weights=weight))
 
 
 def test_probabilities_of_labels():

@@ -84,6 +84,7 @@ class Auto(TableEstimator):
     _models: tuple[Any, ...]
     _members: tuple[Member, ...]
     leaderboard_: pd.DataFrame
+    target_kind_: str
     weights_: dict[str, float]
     why_: str
 
@@ -110,12 +111,12 @@ class Auto(TableEstimator):
         check_is_fitted(self)
         new: Self = clone(self)
         clock = new._clock()
-        read = new._read(X, y, sample_weight, beside)
+        read = new._read(X, y, sample_weight, beside)._replace(kind=self.target_kind_)
         search = new._search(read.rows, read.judge, clock)
         search.total, search.best = len(self._members), float(self.leaderboard_["log_density"].max())
         contenders: dict[str, Contender] = {}
         for member in self._members:
-            base = base_of(member.name)
+            base = base_of(member.name, read.kind)
             if base in REGISTRY and base not in contenders:
                 contenders[base] = Contender(base, REGISTRY[base], change=member.change)
                 search.refit(contenders[base], self._models[member.model])
@@ -305,9 +306,11 @@ class Reading(NamedTuple):
     is_censored: bool = False
 
 
-def base_of(name: str) -> str:
-    """The name of the candidate on which a law stands; a forest for numbers stands on the constant one."""
-    return "constant" if name == FOREST else name.removesuffix(LOCAL)
+def base_of(name: str, kind: str) -> str:
+    """The name of the candidate on which a law stands; a forest for numbers of a kind on the constant one."""
+    if name != FOREST:
+        return name.removesuffix(LOCAL)
+    return next(c.name for c in REGISTRY.values() if c.is_constant and kind in c.kinds)
 
 
 def how_it_ended(clock: SearchTime, contenders: Sequence[Contender]) -> str:

@@ -33,7 +33,8 @@ SCORE_SDS = (1.0, 1.0, 1.0, 0.55, 0.75, 1.35, 2.0)
 """Gaussians of which the law of the scores is stacked; the first leaves things as they are."""
 
 FEWEST_ROWS = 50
-"""Rows from which numbers and labels are calibrated: twelve coin flips had asked for a temperature of .07."""
+"""Sum of weights from which numbers and labels are calibrated: twelve coin flips had asked for a temperature
+of .07."""
 
 ROWS_A_PARAMETER = 5
 """Rows for each parameter from which a full matrix is tried for labels."""
@@ -76,7 +77,7 @@ class ScoreMixture(NamedTuple):
 
 def fit_scores(law: PredictiveDistribution, y: FloatArray, weight: FloatArray) -> ScoreMixture | None:
     """The calibration that targets y (N,) of rows left out of their laws pay for; None if there is none."""
-    if len(y) < FEWEST_ROWS:
+    if weight.sum() < FEWEST_ROWS:
         return None
     reach = reach_of(law)
     at = score_interval(law, y)

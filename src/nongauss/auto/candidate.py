@@ -25,6 +25,9 @@ class Candidate:
     `n_parameters(estimator)` how many numbers the rows chose beside, each of which flatters by about a nat in
     all.
 
+    `gain_of_average(estimator, X, y, weight)`: nats a row by which the fitted one is better than the part of
+    it that `left_out` has at each row.
+
     `resume(estimator, former)` lets a fit begin where that of `former`, of other rows, has ended.
     `cost`: seconds for 500 rows, about. `local`: may its residuals have a local law? `is_floor`: is it so
     cheap that it is always there? `is_constant`: does it look at no column? `arcsinh`: does it see strongly
@@ -43,6 +46,7 @@ class Candidate:
     n_parameters: Callable[[Any], float]
     cost: float = 1.0
     quick: Build | None = None
+    gain_of_average: Callable[..., float] | None = None
     resume: Callable[[Any, Any], None] | None = None
     family: str = "sparse_gp"
     alike: str = ""

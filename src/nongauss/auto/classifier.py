@@ -24,7 +24,7 @@ from nongauss.auto.contenders import (
     mean_and_error,
     rows_judged,
 )
-from nongauss.auto.forest import N_TREES
+from nongauss.auto.forest import N_TREES, trees_of
 from nongauss.auto.forest_classes import N_CHOSEN, fit_forest_classes
 from nongauss.auto.parts import in_memory
 from nongauss.auto.regressor import Budget, Jobs, Names
@@ -114,7 +114,6 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
     """
 
     _cost_of_prediction = COST_OF_PREDICTION
-    target_kind_: str
     temperature_: float
     calibration_: str
     _calibration: LabelCalibration
@@ -147,8 +146,9 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to a table X (N, D) in memory and labels y (N,).
 
-        A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
-        irrelevant. Warns if the search was stopped. Raises ValueError.
+        A row of weight 2 counts as the row twice, one of weight 0 is not there; weights that are not all
+        whole numbers only say how much rows count beside one another. The order of rows is irrelevant.
+        Warns if the search was stopped. Raises ValueError.
         """
         clock = self._clock()
         read = self._read(X, y, sample_weight, {})
@@ -159,6 +159,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         self._judged(contenders, read)
         if self.candidates == "auto":
             contenders += self._forest(search, rows_judged(contenders, rows), len(read.classes))
+        self._judged(search.use_rest(contenders), read)
         give_shares(contenders, rows.weight)
         figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
         self._keep(contenders, read.encoder, search, figures)
@@ -237,10 +238,11 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         made = Contender(FOREST)
         if len(rows) < FEWEST_FOREST:
             made.why_out = f"needs {FEWEST_FOREST} distinct rows"
-        elif not search.clock.has_for_a_law():
+        elif not (share := search.clock.share_of_a_law()):
             made.why_out = NO_TIME
         else:
-            search.timed(made, partial(self._grow, made, rows, search.seed, n_classes))
+            how = (rows, search.seed, n_classes, trees_of(share))
+            search.timed(made, partial(self._grow, made, *how), share)
         return [made]
 
     def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
@@ -250,9 +252,9 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         clock.law, clock.n_laws = fixed + N_TREES * each, 1
         clock.figures = FIGURES * clock.law
 
-    def _grow(self, made: Contender, rows: TrainingRows, seed: int, n_classes: int) -> None:
+    def _grow(self, made: Contender, rows: TrainingRows, seed: int, n_classes: int, n_trees: int) -> None:
         """Give a contender a forest's law of the classes."""
-        known = rows.X, rows.y, n_classes, rows.weight, seed, self.n_jobs
+        known = rows.X, rows.y, n_classes, rows.weight, seed, self.n_jobs, n_trees
         found = fit_forest_classes(*known, left_out=rows.left_out)
         made.local, made.left_out = found
         made.log_density = np.log(_own(made.left_out, rows)) - flattery(N_CHOSEN, float(rows.weight.sum()))

@@ -14,6 +14,9 @@ NO_TIME = "no time left for it"
 MOST_AFTER = 0.5
 """Largest share of the budget that is kept for laws that stand on fits."""
 
+LEAST_OF_A_LAW = 0.25
+"""Share of its trees from which the forest of such a law is grown, where there is no time for all of them."""
+
 LEAST_END, MOST_END = 0.1, 0.3
 """Shares of the budget that are kept for what comes after fits and laws, at least and at most."""
 
@@ -26,8 +29,11 @@ GROWTH = 1.5
 FROM_TRIAL = 3.0
 """How many times as long as a trial a fit to as many rows is expected to take, until one tells."""
 
+SHORTEST = 1e-3
+"""Seconds that a fit takes at least."""
+
 WORTH_A_START = 0.3
-"""Share of its expected time that has to be left for the first rival's fit, which can be cut short."""
+"""Share of its expected time that has to be left for a fit; one that is cut short keeps its last state."""
 
 FIT_ENDS = 0.9
 """Share of the time for fits at which a fit is told to stop: it has to end its iteration, and be judged."""
@@ -35,7 +41,10 @@ FIT_ENDS = 0.9
 
 @dataclass
 class SearchTime:
-    """The time of a search: its budget in seconds (None: any), and whether it is to stop.
+    """The time of a search: its budget in seconds (None: any).
+
+    `stopped`: is it to stop? `has_cut`: did it cut a fit short? `reserves`: do laws that stand on fits keep
+    their part of the time?
 
     After the fits come `n_laws` laws that stand on them, of which each is expected to take `law` seconds;
     what comes at the end takes `figures`. `earlier`: seconds of former calls of a search that goes on.
@@ -44,6 +53,8 @@ class SearchTime:
     budget: float | None
     begin: float = field(default_factory=time.monotonic)
     stopped: bool = False
+    has_cut: bool = False
+    reserves: bool = True
     law: float = 0.0
     n_laws: int = 0
     figures: float = 0.0
@@ -66,10 +77,11 @@ class SearchTime:
 
     @property
     def for_fits(self) -> float:
-        """Seconds that fits may take, without those for as many laws as half of the budget is enough for."""
-        if self.budget is None or not self.law:
+        """Seconds that fits may take, without those for laws, which take half of the budget at most."""
+        if self.budget is None or not self.reserves:
             return self.for_all
-        return self.for_all - self.law * min(self.n_laws, int(MOST_AFTER * self.budget / self.law))
+        after = min(self.n_laws * self.law, MOST_AFTER * self.budget)
+        return self.for_all - (after if after >= LEAST_OF_A_LAW * self.law else 0.0)
 
     def is_over(self, share: float = 1.0) -> bool:
         """Was it stopped, or is this share of the time for fits used up?"""
@@ -83,9 +95,11 @@ class SearchTime:
         """Is so little of the budget left that figures are not worth it?"""
         return self.seconds > self.for_all
 
-    def has_for_a_law(self) -> bool:
-        """Is there time for a law that stands on a fit?"""
-        return not self.stopped and self.seconds + self.law <= self.for_all
+    def share_of_a_law(self) -> float:
+        """The share of the trees of a law that stands on a fit for which there is time; 0 for too few."""
+        left = self.for_all - self.seconds
+        share = min(left / self.law, 1.0) if self.law else float(left >= 0.0)
+        return 0.0 if self.stopped or share < LEAST_OF_A_LAW else share
 
     def expected(self, cost: float, trial: float | None, rows: float) -> float:
         """Seconds that a fit is expected to take.
@@ -96,6 +110,17 @@ class SearchTime:
             ratio = float(np.median(self.ratios)) if self.ratios else FROM_TRIAL
             return float(trial * ratio * rows**GROWTH)
         return cost * self.spent / self.cost if self.cost else 0.0
+
+    def rows_in_time(self, trial: float, n_rows: int) -> int:
+        """How many rows a fit may have that is to end in half of what is left, by its trial with `n_rows`."""
+        if self.stopped or self.budget is None:
+            return 0
+        left = max(0.5 * ((1.0 - LEAST_END) * self.budget - self.seconds), 0.0)
+        return int(n_rows * (left / self.expected(1.0, max(trial, SHORTEST), 1.0)) ** (1.0 / GROWTH))
+
+    def looks_at(self, share: float) -> None:
+        """What comes after the fits is of this share of the rows alone."""
+        self.law, self.figures = share * self.law, share * self.figures
 
     def took(self, cost: float, seconds: float, trial: float | None, rows: float) -> None:
         """A fit took so long; see `expected`."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nongauss.auto.candidate import Candidate
 from nongauss.auto.inputs import Arcsinh
-from nongauss.auto.stacking import stacked
+from nongauss.auto.stacking import mixed, posterior_share, stacked
 from nongauss.predictive.distribution import FloatArray
 from nongauss.tables.frame import InputTable
 
@@ -93,8 +94,9 @@ class Contender:
     """A candidate on its way: what was fitted, what it says of rows without them, or why it is out.
 
     `left_out`: its laws of the judged rows, or probabilities (N, C); `log_density` (N,) of these, less what
-    its hyper-parameters flatter; `local` a local law on it, `base` the name of the contender it stands on;
-    `n_fitted` the number of rows it was fitted to, where these are not all.
+    its hyper-parameters flatter, and with the `gain` of the whole on the part of it that these are of.
+    `local`: a local law on it; `base`: the name of the contender it stands on; `n_fitted`: the number of rows
+    it was fitted to, where these are not all.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Contender:
     change: Arcsinh | None = None
     left_out: Any = None
     log_density: FloatArray | None = None
+    gain: float = 0.0
     seconds: float = 0.0
     why_out: str = ""
     local: Any = None
@@ -203,23 +206,30 @@ def flattery(n_parameters: float, total: float) -> float:
 def give_shares(contenders: Sequence[Contender], weight: FloatArray) -> None:
     """Set the share of each contender that is in, and why the others of these have none.
 
-    The law without columns predicts alone unless the mixture is ahead of it by `LEAST_GAIN` nats in all. Of
-    few rows it keeps the share of one: what these say of a relation may be chance, and no row is certain.
+    The law without columns predicts alone unless the mixture is ahead of it by `LEAST_GAIN` nats in all. Few
+    rows do not tell so much: there the mixture has to be ahead at all, and the law without columns has the
+    share in it, beside the best mixture of the others, that `posterior_share` expects.
     """
     inside = [c for c in contenders if c.log_density is not None]
     densities = np.stack([c.log_density for c in inside if c.log_density is not None])
     weight = weight[: densities.shape[1]]
-    shares, total = stacked(densities, weight), float(weight.sum())
-    plain = [i for i, c in enumerate(inside) if c.candidate is not None and c.candidate.is_constant]
-    if plain:
-        alone = np.eye(len(inside))[plain[0]]
-        with np.errstate(divide="ignore"):
-            mixed = np.logaddexp.reduce(densities + np.log(shares)[:, None], axis=0)
-        if weight @ (mixed - densities[plain[0]]) < LEAST_GAIN:
-            shares = alone
-        elif total < FEW_ROWS:
-            shares = (total * shares + alone) / (total + 1.0)
+    plain = np.array([c.candidate is not None and c.candidate.is_constant and not c.base for c in inside])
+    shares, least = stacked(densities, weight), LEAST_GAIN
+    if plain.any() and not plain.all():
+        if weight.sum() < FEW_ROWS:
+            shares, least = _beside_plain(densities, plain, weight), 0.0
+        if weight @ (mixed(densities, shares) - densities[plain.argmax()]) < least:
+            shares = plain.astype(np.float64)
     for contender, share in zip(inside, shares, strict=True):
         contender.share = float(share)
         if not share:
             contender.why_out = "adds less than it costs to what the others predict"
+
+
+def _beside_plain(densities: FloatArray, plain: NDArray[np.bool_], weight: FloatArray) -> FloatArray:
+    """The shares of the best mixture of the others, and beside it that of the law that is `plain` (C,)."""
+    shares = np.zeros(len(densities))
+    shares[~plain] = stacked(densities[~plain], weight)
+    told = posterior_share(mixed(densities, shares), densities[plain.argmax()], weight)
+    out: FloatArray = told * shares + (1.0 - told) * plain
+    return out

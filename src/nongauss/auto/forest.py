@@ -91,6 +91,11 @@ class LeafForest(NamedTuple):
         return csr_array(falls @ holds)
 
 
+def trees_of(share: float) -> int:
+    """How many trees a share of those of a forest is."""
+    return max(1, round(share * N_TREES))
+
+
 def grow(
     X: FloatArray,
     targets: FloatArray,

@@ -166,7 +166,8 @@ def fit_local(
         return fitted(leaf)
     leaves = [leaf for leaf in LEAVES if 2 * leaf <= len(y)] or LEAVES[:1]
     if len(y) >= MANY_ROWS:
-        return fitted(max(leaves, key=lambda leaf: fitted(leaf, TRIAL_TREES, first).value))
+        n_trials = max(1, round(TRIAL_TREES * (1.0 if n_trees is None else n_trees / N_TREES)))
+        return fitted(max(leaves, key=lambda leaf: fitted(leaf, n_trials, first).value))
     return max((fitted(leaf) for leaf in leaves), key=lambda fit: fit.value)
 
 

@@ -28,7 +28,7 @@ def bases_of(contenders: Sequence[Contender], rows: TrainingRows) -> list[tuple[
     error = {c.name: float(rows.weight @ (c.left_out.mean - rows.y) ** 2) for c in able}
     best = [max(able, key=lambda c: density[c.name]), min(able, key=lambda c: error[c.name])] if able else []
     bases = best[: len({c.name for c in best})]
-    constant = [c for c in contenders if c.is_in and c.name == "constant"]
+    constant = [c for c in contenders if c.is_in and candidate_of(c).is_constant]
     return [*((c, True) for c in bases), *((c, False) for c in constant)]
 
 
@@ -50,4 +50,5 @@ def add_local(
     found = fit_local(*known, n_judged=len(rows), **how)
     n_parameters = candidate.n_parameters(base.model) + N_CHOSEN
     made.local, made.left_out = found.local, found.left_out
-    made.log_density = found.log_density - flattery(n_parameters, float(grown.weight.sum()))
+    flattered = flattery(n_parameters, float(grown.weight.sum()))
+    made.log_density = found.log_density + base.gain - flattered

@@ -1,4 +1,7 @@
-"""Tables that candidates do not take as they come: of one in parts a sample, of a sparse one all cells."""
+"""Tables that candidates do not take as they come: of one in parts a sample, of a sparse one all cells.
+
+Also weights that are no numbers of rows.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.predictive.distribution import FloatArray
 from nongauss.tables.frame import InputTable
 from nongauss.tables.learn import as_source, is_parted, learn
 from nongauss.tables.source import Encode, Part, sample_table
@@ -51,7 +55,24 @@ def in_memory(X: Any, y: Any, weight: Any, beside: Mapping[str, Any], name: str)
         X, y, weight, given = _sampled(X, y, weight, given, name)
     source = as_source(all_cells(X, name), y, weight, estimator_name=name, **given)
     (part,) = source.each(_itself)
+    counts = as_counts(part.weight)
+    if counts is not part.weight:
+        source = as_source(part.X, part.y, counts, estimator_name=name, **given)
+        (part,) = source.each(_itself)
     return source, part
+
+
+def as_counts(weight: FloatArray) -> FloatArray:
+    """Weights (N,) as numbers of rows, which tell how sure of what was chosen these make us.
+
+    Whole numbers are. Others say how much rows count beside one another: they are scaled so that they sum to
+    (sum w)^2 / sum w^2, the number of rows with equal weights whose mean is as exact (Kish 1965).
+    """
+    if (weight == np.rint(weight)).all():
+        return weight
+    share = weight / weight.max()
+    scaled: FloatArray = share * (share.sum() / (share @ share))
+    return scaled
 
 
 def _sampled(X: Any, y: Any, weight: Any, beside: Mapping[str, Any], name: str) -> Any:

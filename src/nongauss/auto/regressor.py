@@ -25,6 +25,7 @@ from nongauss.auto.censored import censored_kind, ends_of, log_prob_between, tha
 from nongauss.auto.clock import NO_TIME, SearchTime, seconds_of_trees
 from nongauss.auto.contenders import Contender, TrainingRows, give_shares, rows_judged
 from nongauss.auto.figures import figures_of, no_figures, usable_mean
+from nongauss.auto.forest import trees_of
 from nongauss.auto.kinds import said_kind, target_kind
 from nongauss.auto.limits import Limits, limits_of, no_limits
 from nongauss.auto.local_law import LEAVES, LocalLaw, fit_local, n_trees_grown
@@ -139,7 +140,6 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     """
 
     _cost_of_prediction = COST_OF_PREDICTION
-    target_kind_: str
     _limits: Limits
     _calibration: ScoreMixture | None
 
@@ -179,8 +179,9 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     ) -> Self:
         """Fit to a table X (N, D) in memory and targets y (N,).
 
-        A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
-        irrelevant. `exposure` (N,), for counts: the time, area or number at risk behind each count.
+        A row of weight 2 counts as the row twice, one of weight 0 is not there; weights that are not all
+        whole numbers only say how much rows count beside one another. The order of rows is irrelevant.
+        `exposure` (N,), for counts: the time, area or number at risk behind each count.
 
         Rows of which y is a limit: `censoring` (N,) is 1 where the true value is above y, -1 where it is
         below, 0 where y is known; or `y_upper` (N,): the true value is between y and that, `inf` where
@@ -203,6 +204,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         self._judged(contenders, read)
         if self.calibrate and not (read.is_constant or read.is_censored):
             contenders += self._local_laws(contenders, search)
+        self._judged(search.use_rest(contenders), read)
         give_shares(contenders, rows.weight)
         of = no_figures if read.is_censored or search.clock.is_late() else figures_of
         figures = {c.name: of(c.left_out, rows) for c in contenders if c.left_out is not None}
@@ -282,7 +284,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         whole, rows = _left_out(contenders), read.rows
         judged = rows.first(len(whole))
         self._range = (float(rows.y.min()), float(rows.y.max()))
-        self.target_kind_ = read.kind if former is None else former.target_kind_
+        self.target_kind_ = read.kind
         if read.is_censored:
             self._calibration = self._conformal_scores = None
             return
@@ -297,7 +299,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         self, member: Member, contenders: Mapping[str, Contender], search: Search, read: Reading
     ) -> Contender:
         name = member.name
-        base = contenders[base_of(name)]
+        base = contenders[base_of(name, read.kind)]
         made = Contender(name, base.candidate, change=base.change, base=base.name)
         rows = search.rows.first(MOST_JUDGED)
         leaf = member.local.leaf if isinstance(member.local, LocalLaw) else None
@@ -314,10 +316,12 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             name = base.name + LOCAL if with_base else FOREST
             made = Contender(name, base.candidate, change=base.change, base=base.name)
             out.append(made)
-            if not search.clock.has_for_a_law():
+            share = search.clock.share_of_a_law()
+            if not share:
                 made.why_out = NO_TIME
                 continue
-            search.timed(made, self._on(made, base, rows, search, with_base=with_base))
+            how: dict[str, Any] = {"with_base": with_base, "n_trees": trees_of(share)}
+            search.timed(made, self._on(made, base, rows, search, **how), share)
         return out
 
     def _on(
@@ -352,7 +356,7 @@ def _only_constant(chosen: Sequence[Candidate]) -> list[Candidate]:
         NongaussWarning,
         stacklevel=3,
     )
-    floors = [c for c in chosen if c.name == "constant"]
+    floors = [c for c in chosen if c.is_constant]
     return floors or list(chosen[:1])
 
 

@@ -35,6 +35,9 @@ from nongauss.predictive.distribution import FloatArray
 SCREEN_ROWS, SCREEN_ROWS_OF_LARGE, SCREEN_LARGE = 300, 600, 1500
 """Rows of the screen; those of a table that is larger than the last."""
 
+WORTH_MORE_ROWS = 1.5
+"""How many times as many rows as in the screen are worth a fit, where there is no time for all."""
+
 STOPPED = "stopped (Ctrl-C)"
 """Why a candidate is out whose fit was under way when the search was stopped."""
 
@@ -135,17 +138,26 @@ class Search:
         return chosen + of_other_families(chosen, rivals, self.trials, small.weight)
 
     def _adopt(self, chosen: Sequence[Contender], floors: Sequence[Contender]) -> None:
-        """Where the search ended before a rival was fitted to all rows: the best of the screen.
+        """Where there was no time to fit a rival to all rows: the best of the screen, fitted to fewer.
 
-        It was fitted hastily to a few of the rows, by which all are judged then.
+        To as many rows as there is time for; or, as in the screen, hastily to a few. All are judged by these.
         """
         best = next((c for c in chosen if c.name in self.trials), None)
         if best is None or not (self.clock.stopped or best.why_out == NO_TIME):
             return
         trial = self.trials[best.name]
-        best.model, best.left_out, best.log_density = trial.model, trial.left_out, trial.log_density
         assert trial.log_density is not None
-        best.seconds, best.n_fitted, best.why_out = trial.seconds, len(trial.log_density), ""
+        n_tried, self.clock.reserves = len(trial.log_density), False
+        n = self.clock.rows_in_time(trial.seconds, n_tried)
+        if n > WORTH_MORE_ROWS * n_tried:
+            best.why_out = ""
+            self.clock.looks_at(min(n / len(self.rows), 1.0))
+            self._try(best, self.rows.first(n))
+        if not best.is_in:
+            best.model, best.left_out, best.log_density = trial.model, trial.left_out, trial.log_density
+            best.seconds, best.gain, best.why_out = trial.seconds, trial.gain, ""
+        assert best.log_density is not None
+        best.n_fitted = len(best.log_density)
         for floor in floors:
             assert floor.log_density is not None
             floor.left_out = floor.left_out[: best.n_fitted]
@@ -158,8 +170,8 @@ class Search:
         if trial is not None and trial.log_density is not None:
             known, rows = trial.seconds, len(self.rows) / len(trial.log_density)
         expected = self.clock.expected(candidate.cost, known, rows or 1.0)
-        needed = expected if self.has_rival else WORTH_A_START * expected
-        if has_other and not self.clock.has(needed):
+        self.clock.reserves = self.has_rival or candidate.is_floor  # what laws are to stand on goes first
+        if has_other and not self.clock.has(WORTH_A_START * expected):
             contender.why_out = self._no_time()
             return
         self._try(contender, self.rows)
@@ -183,12 +195,26 @@ class Search:
         self.total = max(self.total, self.done)
         self.tell()
 
+    def use_rest(self, contenders: Sequence[Contender]) -> list[Contender]:
+        """Contenders that there was no time for, and that are fitted after all in what is left of it."""
+        late = [c for c in contenders if c.why_out == NO_TIME and c.candidate is not None and not c.base]
+        if any(c.n_fitted for c in contenders):
+            return []
+        self.clock.n_laws = 0
+        for contender in late:
+            contender.why_out = ""
+            self._fit(contender, True)
+        return [c for c in late if c.is_in]
+
     def _no_time(self) -> str:
         """Why a candidate was not fitted where the search is to end."""
         return "stopped before its turn" if self.clock.stopped else NO_TIME
 
-    def timed(self, contender: Contender, work: Callable[[], None]) -> None:
-        """Do what gives a contender its law, and note the time; Ctrl-C leaves it out and ends the search."""
+    def timed(self, contender: Contender, work: Callable[[], None], share: float = 1.0) -> None:
+        """Do what gives a contender its law, and note the time; Ctrl-C leaves it out and ends the search.
+
+        `share`: of the trees of its forest that are grown.
+        """
         begin = self.clock.seconds
         try:
             work()
@@ -196,7 +222,7 @@ class Search:
             self.clock.stopped = True
             contender.why_out = STOPPED
         contender.seconds = self.clock.seconds - begin
-        self.clock.law = max(self.clock.law, contender.seconds)
+        self.clock.law = max(self.clock.law, contender.seconds / share)
         self.done += 1
         self.total = max(self.total, self.done)
         self.tell()
@@ -213,6 +239,8 @@ class Search:
     ) -> None:
         """Fit a contender to rows, or read what a file has of that, and judge it; or note why it is out."""
         begin, step = self.clock.seconds, f"{'trial of ' if is_screen else ''}{contender.name}"
+        if not is_screen and len(rows) < len(self.rows):
+            step += f" of {len(rows)} rows"
         build = candidate_of(contender).quick if is_screen else None
         model = (build or candidate_of(contender).build)(self.seed, len(rows))
         found = None if self.kept is None else self.kept.done(step)
@@ -251,8 +279,11 @@ class Search:
             warnings.simplefilter("ignore")
             model.fit(table, rows.target, sample_weight=rows.weight, **rows.beside)
         model.set_params(callbacks=None, **({"checkpoint": None} if keeps else {}))
-        if model.stop_reason_ == Status.STOPPED.value and not self.clock.is_over(share):
-            self.clock.stopped = True  # Ctrl-C within its fit, of which the last state is kept
+        if model.stop_reason_ == Status.STOPPED.value:  # its last state is kept
+            if self.clock.is_over(share):
+                self.clock.has_cut = True
+            else:
+                self.clock.stopped = True  # Ctrl-C within its fit
 
     def _judge(self, model: Any, contender: Contender, rows: TrainingRows) -> None:
         """Give a contender its fitted model, what that says of rows without them, and the log densities."""
@@ -262,9 +293,11 @@ class Search:
             warnings.simplefilter("ignore")
             left_out = candidate.left_out(model, table, judged.target, judged.left_out, **judged.beside)
             log_density = self.judge(left_out, judged)
+            if candidate.gain_of_average is not None:
+                contender.gain = candidate.gain_of_average(model, table, judged.target, judged.left_out)
         if not np.isfinite(log_density).any():
             contender.why_out = "its density is nowhere a number"
             return
         contender.model, contender.left_out = model, left_out
         flattered = flattery(candidate.n_parameters(model), float(rows.weight.sum()))
-        contender.log_density = log_density - flattered
+        contender.log_density = log_density + contender.gain - flattered

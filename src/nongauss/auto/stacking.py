@@ -14,6 +14,9 @@ from nongauss.predictive.stacking import best_weights
 MOST_STEPS, ENOUGH = 2000, 1e-7
 """Of expectation maximisation: finer than for an average, since what a law is worth is told from it."""
 
+N_SHARES = 400
+"""Shares between 0 and 1 by which an integral over them is a sum."""
+
 IMPOSSIBLE = -745.0
 """Log density of rows that no law allows, so that they cost the same under all."""
 
@@ -50,6 +53,26 @@ def _candidates(share: FloatArray, kept: np.ndarray) -> np.ndarray:
 def _best(log_density: FloatArray, weight: FloatArray) -> tuple[FloatArray, float]:
     """The best shares (C,), and the mean log density of the mixture, nats a row."""
     share = best_weights(log_density, weight, MOST_STEPS, ENOUGH)
+    value = float(weight @ np.maximum(mixed(log_density, share), IMPOSSIBLE)) / float(weight.sum())
+    return share, value
+
+
+def mixed(log_density: FloatArray, share: FloatArray) -> FloatArray:
+    """The log density of a mixture at each row, (N,), from those of its laws (C, N) and their shares (C,)."""
     with np.errstate(divide="ignore"):
-        mixed = np.logaddexp.reduce(log_density + np.log(share)[:, None], axis=0)
-    return share, float(weight @ np.maximum(mixed, IMPOSSIBLE)) / float(weight.sum())
+        out: FloatArray = np.logaddexp.reduce(log_density + np.log(share)[:, None], axis=0)
+    return out
+
+
+def posterior_share(first: FloatArray, second: FloatArray, weight: FloatArray) -> float:
+    """The share of the first of two laws of log densities (N,) that is expected after rows of weight (N,).
+
+    E[s] under the posterior of s, before them uniform between 0 and 1, with the likelihood
+    prod_n (s p_1(y_n) + (1 - s) p_2(y_n))^w_n: where the best share is what few rows happen to say, this is
+    between it and a half.
+    """
+    s = (np.arange(N_SHARES) + 0.5) / N_SHARES
+    rows = np.logaddexp(np.log(s)[:, None] + first, np.log1p(-s)[:, None] + second)
+    log_posterior = np.maximum(rows, IMPOSSIBLE) @ weight
+    posterior = np.exp(log_posterior - log_posterior.max())
+    return float(posterior @ s / posterior.sum())

@@ -45,12 +45,15 @@ def why(contenders: Sequence[Contender], search: Search) -> str:
     out += f"{names} {'predicts best' if is_best else 'is used'} ({value:.3f} nats a row)."
     few = next((c for c in chosen if c.n_fitted), None)
     if few is not None:
-        out += f" {few.name!r} was fitted quickly, to {few.n_fitted} rows, on which all were compared."
+        out += f" {few.name!r} was fitted to {few.n_fitted} rows, on which all were compared."
     if following is not None:
         place = "behind" if is_best else "ahead, within chance" if -ahead < 2.0 * error else "ahead"
         out += (
             f" The best of the others, {following.name!r}, is {abs(ahead):.3f} (error {error:.3f}) {place}."
         )
-    if search.clock.stopped or any("time" in c.why_out for c in contenders):
+    is_short = search.clock.stopped or search.clock.has_cut
+    if is_short or any("time" in c.why_out for c in contenders):
         out += " There was not enough time for all."
+    elif search.clock.budget is not None:
+        out += f" The time budget of {search.clock.budget:g} s was enough for all that were worth a fit."
     return out
