@@ -52,6 +52,13 @@ def test_gaps_and_grades_do_not_make_factors():
     assert found(X) == 2
 
 
+def test_gaps_of_tables_of_many_factors_make_no_more_of_them():
+    """Correlations of pairs are nearly singular there: their distance from a model has a long tail."""
+    X = made("dense", 8, 1007)
+    X[np.random.default_rng(7).random(X.shape) < 0.15] = np.nan
+    assert found(X) == 8
+
+
 def test_wide_tables_go_by_eigenvalues_of_shuffled_columns():
     X = made("dense", 2, 7, n_rows=60, n_columns=200)
     assert found(X) == 2

@@ -5,12 +5,14 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.linalg import null_space
 
+from nongauss.rank_factor.config import RankConfig, ShrinkagePrior
 from nongauss.rank_factor.mixing_moves import (
     FactorMix,
     mixed_factors,
     scale_density,
     scaled,
     scaled_columns,
+    scaled_loadings,
     shear_density,
     sheared,
 )
@@ -133,3 +135,37 @@ def test_columns_are_scaled_by_the_density_of_their_hinges():
     last = np.concatenate(drawn[6:])
     assert_allclose(last.mean(), mean, atol=0.1 * sd)
     assert_allclose(last.std(), sd, rtol=0.1)
+
+
+def test_all_loadings_are_scaled_by_their_hinges_and_priors():
+    """Along its one direction the move has the posterior, times the volume, by quadrature."""
+    rng = np.random.default_rng(0)
+    now, n_rows, eps = a_mix(), 12, 1.0
+    codes, z = rng.integers(0, 3, (n_rows, D)).astype(np.uint8), rng.standard_normal((n_rows, K))
+    config = RankConfig(K, eps=eps, prior=ShrinkagePrior(slab=SLAB))
+
+    def at(t: float) -> FactorMix:
+        c2 = np.exp(2.0 * t)
+        old = now.shrink
+        shrink = Shrinkage(old.precision / c2, old.rate / c2, old.scale * c2, old.hyper)
+        return now._replace(A=now.A * np.exp(t), shrink=shrink)
+
+    def log_p(t: float) -> float:
+        """Hinges and priors, and the volume: of A, its variances and scales it grows, of rates it falls."""
+        loss = sum(max(u, 0.0) for *_, u in gaps(z, codes, at(t).A, eps))
+        return log_prior(at(t)) - 2.0 * loss + (D * K + 2 * D * K - 2 * D * K + 2 * K) * t
+
+    grid = np.linspace(-6.0, 4.0, 4000)
+    log_density = np.array([log_p(t) for t in grid])
+    p = np.exp(log_density - log_density.max())
+    mean = (p @ grid) / p.sum()
+    sd = np.sqrt((p @ (grid - mean) ** 2) / p.sum())
+    rows = rows_of(codes)
+    means = mean_by_level(rows.codes, z, np.ones(n_rows), 3)
+    A, shrink, drawn = now.A, now.shrink, []
+    for _ in range(3000):
+        A, shrink = scaled_loadings(rng, A, z, rows, level_scores(Normal(A, None), means), shrink, config)
+        drawn.append(np.log(A[0, 0] / now.A[0, 0]))
+    assert_allclose(np.mean(drawn), mean, atol=0.08 * sd)
+    assert_allclose(np.std(drawn), sd, rtol=0.08)
+    assert_allclose(shrink.scale, at(drawn[-1]).shrink.scale)

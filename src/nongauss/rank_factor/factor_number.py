@@ -29,14 +29,14 @@ MOST_CONTRASTS = 9
 """A label column counts by so many contrasts at most; with more it is left out."""
 LEVEL = 0.01
 """Chance to find a factor too many, shared by two tests."""
-N_MADE, N_SHUFFLED = 8, 20
-"""Tables made from a model with its gaps and ties, and shuffled tables."""
+N_MADE, FEW_MADE, N_SHUFFLED = 24, 6, 20
+"""Tables made from a model with its gaps and ties, those that clear cases need, and shuffled tables."""
 MADE_STEPS = 12
 """Steps to the model of such a table, from the one that it was made from."""
 SOUGHT = 1.5
 """The mean gain of one factor too many, in units of P - k: 1.5 to 1.6 in made tables."""
-CLEAR = 3.0
-"""Above so many times the bound of chance no table needs to be made."""
+CLEAR = 5.0
+"""So many times as far as such tables is too far without more of them."""
 LEAST_NOISE = 0.01
 """Smallest share of a score's variance that factors leave; correlations are lessened by as much."""
 
@@ -166,17 +166,20 @@ def _is_refused(rng: np.random.Generator, model: FactorModel, scores: _Scores) -
     """Is the model too far from the table for chance?
 
     (n - 1 - (2 P + 5) / 6 - 2 k / 3) times its distance is chi^2 with ((P - k)^2 - P - k) / 2 degrees of
-    freedom (Bartlett). With gaps or ties it is so only up to a factor, which tables made from the model tell.
+    freedom (Bartlett). With gaps or ties tables made from the model tell its mean, and how much wider it is:
+    correlations of pairs that are nearly singular have a long tail.
     """
     n_columns, k = model.loadings.shape
     freedom = 0.5 * ((n_columns - k) ** 2 - n_columns - k)
     rows = max(scores.n_rows - 1.0 - (2.0 * n_columns + 5.0) / 6.0 - 2.0 * k / 3.0, 1.0)
-    bound = chi2.ppf(1.0 - 0.5 * LEVEL, freedom)
     found = rows * model.distance
-    if scores.is_plain or found > CLEAR * bound:
-        return bool(found > bound)
-    made = [rows * _made_distance(rng, model, scores) for _ in range(N_MADE)]
-    return bool(found > bound * np.mean(made) / freedom)
+    if scores.is_plain:
+        return bool(found > chi2.ppf(1.0 - 0.5 * LEVEL, freedom))
+    made = [rows * _made_distance(rng, model, scores) for _ in range(FEW_MADE)]
+    if found > CLEAR * np.mean(made):
+        return True
+    made += [rows * _made_distance(rng, model, scores) for _ in range(N_MADE - FEW_MADE)]
+    return bool(found > _bound(made, 0.5 * freedom))
 
 
 def _gains(
@@ -197,8 +200,14 @@ def _gains(
         own = _made_correlations(rng, model, scores)
         own_noise = most_likely(own, k, model.noise, MADE_STEPS)
         made.append(own_noise.distance - most_likely(own, k + 1, own_noise.noise, MADE_STEPS).distance)
-    shape = SOUGHT * (n_columns - k)
-    return bool(gain > gamma.ppf(1.0 - 0.5 * LEVEL, shape) / shape * np.mean(made))
+    return bool(gain > _bound(made, SOUGHT * (n_columns - k)))
+
+
+def _bound(made: list[float], shape: float) -> float:
+    """What chance exceeds with half of `LEVEL`: of a gamma of this shape at most, by made tables' moments."""
+    mean = float(np.mean(made))
+    shape = min(shape, mean**2 / max(float(np.var(made, ddof=1)), 1e-300))
+    return mean * float(gamma.ppf(1.0 - 0.5 * LEVEL, shape)) / shape
 
 
 def _made_distance(rng: np.random.Generator, model: FactorModel, scores: _Scores) -> float:

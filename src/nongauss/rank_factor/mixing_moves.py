@@ -1,7 +1,8 @@
 r"""Moves along which chains of ranks are slow, by slice sampling of one number each (Neal 2003).
 
-A column's loadings times e^t, by the hinges themselves: given their latent variances loadings hardly move.
-And moves that leave every score a'z as it is and change the priors alone, factors keeping mean square 1:
+A column's loadings times e^t, and those of all columns, by the hinges themselves: given their latent
+variances loadings hardly move. And moves that leave every score a'z as it is and change the priors alone,
+factors keeping mean square 1:
 
     scale:  z_k / c, c A_k      shear:  z_k - t z_l, A_l + t A_k
 
@@ -19,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nongauss.rank_factor.config import RankConfig
 from nongauss.rank_factor.data import FloatArray, RankRows
 from nongauss.rank_factor.params import Experts, NeighbourScores, Shrinkage, point
 from nongauss.rank_factor.rank_likelihood import hinges
@@ -65,6 +67,37 @@ def scaled_columns(
         return found
 
     return A * np.exp(slice_draws(rng, log_density, len(A)))[:, None]
+
+
+def scaled_loadings(
+    rng: np.random.Generator,
+    A: FloatArray,
+    z: FloatArray,
+    rows: RankRows,
+    scale: NeighbourScores,
+    shrink: Shrinkage,
+    config: RankConfig,
+) -> tuple[FloatArray, Shrinkage]:
+    """All loadings times e^t by the hinges, their variances going along; factors stand still.
+
+    Of volume and priors e^t a factor is left, as of the slopes of a classifier (`machine_moves`). Given their
+    variances, of which there are as many, the common scale of the loadings of many columns hardly moves.
+    """
+    assert rows.cells is not None
+    sides = hinges(z @ A.T, scale.lower, scale.upper, rows.cells, 0.0).sides
+    apart = np.concatenate([-u[has] for u, has in sides])
+    held = float(0.5 * config.prior.slab * (A**2).sum() + shrink.hyper * shrink.scale.sum())
+
+    def log_density(t: float) -> float:
+        """At t."""
+        loss = float(np.maximum(config.eps - math.exp(t) * apart, 0.0).sum())
+        found: float = A.shape[1] * t - held * math.exp(2.0 * t) - 2.0 * loss
+        return found
+
+    t = _slice(rng, log_density, 2.0 / math.sqrt(A.size))
+    c2 = math.exp(2.0 * t)
+    moved = Shrinkage(shrink.precision / c2, shrink.rate / c2, shrink.scale * c2, shrink.hyper)
+    return A * math.exp(t), moved
 
 
 def slice_draws(

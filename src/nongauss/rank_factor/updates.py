@@ -16,7 +16,7 @@ from nongauss.rank_factor.data import RankRows
 from nongauss.rank_factor.inference import Gibbs, Inference
 from nongauss.rank_factor.level_density import drawn_factors, is_joint
 from nongauss.rank_factor.machine_moves import moved_machines
-from nongauss.rank_factor.mixing_moves import mixed_state, scaled_columns
+from nongauss.rank_factor.mixing_moves import mixed_state, scaled_columns, scaled_loadings
 from nongauss.rank_factor.objective import rows_bound
 from nongauss.rank_factor.params import (
     Experts,
@@ -73,11 +73,16 @@ def sweep(
     if config.observation == "rank":
         factor = _unit_scale(z, labels.weight)
         z, sums = Normal(z.mean * factor, z.covariance * factor**2), sums.rescaled(factor)
+    before = state.shrink
     A, scale = _loadings(state, z, sums, rows, labels, config, inference)
     if drawn is not None:
         own = state.shrink.precision + config.prior.slab
-        A = point(scaled_columns(drawn.rng, A.mean, z.mean, rows, scale, own, config.eps))
-    shrink = inference.shrink(state.shrink, A, config.prior)
+        columns = scaled_columns(drawn.rng, A.mean, z.mean, rows, scale, own, config.eps)
+        assert scale.means is not None
+        own_scale = level_scores(point(columns), scale.means)
+        columns, before = scaled_loadings(drawn.rng, columns, z.mean, rows, own_scale, before, config)
+        A = point(columns)
+    shrink = inference.shrink(before, A, config.prior)
     experts = state.experts
     if config.n_outputs:
         experts = update_experts(inference, experts, z, shares, labels, config.prior)
