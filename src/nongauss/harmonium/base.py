@@ -114,7 +114,7 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
         self.components_ = machine.params.weights.T.astype(np.float64) * coder.directions
         self.visible_std_ = column_spreads(rows)
         self.use_ = rows.weight / rows.weight.sum() @ hidden
-        if machine.reading == "global" and self.units == "binary" and getattr(self, "noise", "") != "learn":
+        if machine.reading == "global" and self.units == "binary" and self.method != "pcd":
             self._warn_if_saturated(saturated_share(hidden, rows.weight))
         return hidden
 

@@ -134,5 +134,8 @@ NOISE_STEP = 0.05
 CHAINS, EVERY = 64, 10
 """Number of persistent chains; steps between two updates of ridge and sticks."""
 
+CENTRE_STEP, AVERAGED = 0.01, 0.1
+"""How far the centre of hidden units follows a batch; share of the steps whose mean is what is learned."""
+
 WIDEST = 4.0
 """Log temperatures of class probabilities are sought within this of 0."""

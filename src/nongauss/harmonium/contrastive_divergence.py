@@ -36,13 +36,13 @@ from nongauss.harmonium.data import RowSource, VisibleRows, column_means, mean_s
 from nongauss.harmonium.exponential_families import ALWAYS_ON, Array, Layout, dense, totals_of
 from nongauss.harmonium.objective import VoteLoss, contrastive_free_energy
 from nongauss.harmonium.params import FeaturePrior, HarmoniumParams, start
+from nongauss.harmonium.persistent_chains import PersistentChains
 from nongauss.harmonium.updates import (
     Adam,
     Contrast,
     beta_log_odds,
     contrast,
     filled_by_mean_field,
-    gibbs_sweep,
     stick_log_odds,
     vote_gradient,
     with_dropout,
@@ -146,20 +146,22 @@ class ContrastiveLearner:
         self.means = column_means(rows).astype(np.float32)
         self.mean_totals = mean_totals(layout, rows)
         chosen = self.rng.integers(0, len(rows.weight), CHAINS)
-        self.chains = dense(rows.X[chosen], np.float32) if recipe.method == "pcd" else None
+        self.chains = None
+        if recipe.method == "pcd":
+            self.chains = PersistentChains(dense(rows.X[chosen], np.float32), self.means, self.params)
 
     def _restraint(self) -> tuple[float, float]:
         """The ridge, and the price of overlap, that a fit begins with.
 
-        Real units have neither: they do not saturate, and their sizes tell them apart. Where noise is learned
-        there is no ridge: little noise and features that are certain are one thing.
+        Real units have neither: they do not saturate, and their sizes tell them apart. Persistent chains have
+        no ridge: what they climb is the likelihood, which features that are certain do not harm.
         """
         if self.recipe.units == "real":
             return 0.0, 0.0
         overlap = self.rates.overlap / self.total
         if self.heeds_labels:
             overlap /= max(self.recipe.n_scores - 1, 1)
-        return 0.0 if self.learns_noise else self.rates.ridge, overlap
+        return 0.0 if self.recipe.method == "pcd" else self.rates.ridge, overlap
 
     def moving(self) -> tuple[Array, ...]:
         """The arrays that Adam moves: weights, visible and hidden bias, votes, intercept, raw votes."""
@@ -167,19 +169,27 @@ class ContrastiveLearner:
         by_labels = params.votes, params.intercept, params.raw
         return params.weights, params.visible_bias, params.hidden_bias, *by_labels
 
+    @property
+    def estimate(self) -> HarmoniumParams:
+        """What has been learned so far: of persistent chains the mean of the last steps."""
+        return self.params if self.chains is None else HarmoniumParams(*self.chains.mean)
+
     def learned(self) -> tuple[HarmoniumParams, FeaturePrior]:
         """A copy of what has been learned."""
-        return HarmoniumParams(*(np.array(part) for part in self.params)), self.prior
+        return HarmoniumParams(*(np.array(part) for part in self.estimate)), self.prior
 
     def snapshot(self) -> Any:
         """A copy of all that an epoch depends on."""
-        sizes = self.use, self.used, self.done, self.ridge, self.chains
-        return deepcopy((self.params, self.prior, self.adam.memory, sizes, generator_state(self.rng)))
+        sizes = self.use, self.used, self.done, self.ridge
+        chains = () if self.chains is None else self.chains.memory
+        return deepcopy((self.params, self.prior, self.adam.memory, sizes, chains, generator_state(self.rng)))
 
     def restore(self, at: Any) -> None:
         """Go on from what `snapshot` returned."""
-        self.params, self.prior, self.adam.memory, sizes, rng = deepcopy(at)
-        self.use, self.used, self.done, self.ridge, self.chains = sizes
+        self.params, self.prior, self.adam.memory, sizes, chains, rng = deepcopy(at)
+        self.use, self.used, self.done, self.ridge = sizes
+        if self.chains is not None:
+            self.chains.memory = chains
         self.rng = generator_at(rng)
 
     def epoch(self, number: int) -> Mapping[str, float]:
@@ -230,11 +240,15 @@ class ContrastiveLearner:
         info = {}
         if self.heeds_labels:
             info["hinge"] = self._add_votes(gradient, x, batch)
+        if self.chains is not None and recipe.units == "binary":
+            self.chains.see(at.on / weight.sum())
         self._move(tuple(gradient))
         if self.done % EVERY == 0 and at.saturated > CROWDED:
             self.ridge = max(self.ridge, min(RIDGE_GROWTH * self.ridge, MOST_RIDGE))
         self._update_scales(at, float(weight.sum()))
         self._update_sticks(at, float(weight.sum()))
+        if self.chains is not None:
+            self.chains.average(self.params)
         return info
 
     def _batch_shares(self, weight: Array) -> Array:
@@ -257,34 +271,31 @@ class ContrastiveLearner:
         """
         if not self.heeds_labels:
             return -self._free_energy(rows)
-        log_odds, weight = self.prior.log_odds, _shares(rows.weight)
-        x = self.complete(self.params, log_odds, rows)
+        log_odds, weight, params = self.prior.log_odds, _shares(rows.weight), self.estimate
+        x = self.complete(params, log_odds, rows)
         assert rows.labels is not None
         units, loss = self.recipe.units, self.loss
-        return -vote_gradient(self.params, units, log_odds, x, weight, rows.labels, loss).loss
+        return -vote_gradient(params, units, log_odds, x, weight, rows.labels, loss).loss
 
     def _free_energy(self, batch: VisibleRows) -> float:
         """CF1 a row, nats."""
-        log_odds = self.prior.log_odds
-        x = dense(self.complete(self.params, log_odds, batch), np.float32)
+        log_odds, params = self.prior.log_odds, self.estimate
+        x = dense(self.complete(params, log_odds, batch), np.float32)
         totals = totals_of(self.layout, x)
-        each = contrastive_free_energy(self.params, self.recipe.units, self.layout, log_odds, x, totals)
+        each = contrastive_free_energy(params, self.recipe.units, self.layout, log_odds, x, totals)
         if self.learns_noise:  # the base measure of scaled cells, log s - x^2 / 2, moves with the scale
-            each = each - (np.log(self.params.scale) - 0.5 * x * x)[:, self.real].sum(axis=1)
+            each = each - (np.log(params.scale) - 0.5 * x * x)[:, self.real].sum(axis=1)
         return float(_shares(batch.weight) @ each)
 
     def _negative_phase(self, x: Any) -> dict[str, Any]:
         """The negative phase as arguments of `contrast`: by means, draws, or persistent chains."""
         if self.recipe.method == "mean_field":
             return {}
-        if self.chains is not None:
-            totals = totals_of(self.layout, dense(x, np.float32))
-            totals = totals[self.rng.integers(0, len(totals), len(self.chains))]
-            log_odds, units = self.prior.log_odds, self.recipe.units
-            self.chains = gibbs_sweep(
-                self.rng, self.params, units, self.layout, log_odds, self.chains, totals
-            )
-        return {"rng": self.rng, "chains": self.chains}
+        if self.chains is None:
+            return {"rng": self.rng}
+        log_odds, units = self.prior.log_odds, self.recipe.units
+        totals = totals_of(self.layout, x)
+        return {"chains": self.chains.sweep(self.rng, self.params, units, self.layout, log_odds, totals)}
 
     def _add_votes(self, gradient: list[Array], x: Any, batch: VisibleRows) -> float:
         """Add C times the gradient of the labels' loss, and the votes' prior; returns the loss a row."""
@@ -314,7 +325,11 @@ class ContrastiveLearner:
         self.done += 1
         bias = min(BIAS_STEP, self.weight_step)
         rates = (self.weight_step, bias, bias, self.vote_step, self.vote_step, self.raw_step)
-        self.adam.step(self.moving(), gradients, tuple(rate * left for rate in rates))
+        steps = tuple(rate * left for rate in rates)
+        if self.chains is None:
+            self.adam.step(self.moving(), gradients, steps)
+        else:
+            self.chains.step(self.adam, self.params, self.moving(), gradients, steps)
         if self.recipe.units == "real":
             keep_normalisable(self.params.weights, self.layout)
 

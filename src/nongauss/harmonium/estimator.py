@@ -66,9 +66,9 @@ class Harmonium(CellImputer, HarmoniumBase):
         from fewer rows than columns.
     method : {"cd", "mean_field", "pcd", "lbfgs"}, default "cd"
         Training of the global version: contrastive divergence with sampled features, with means (the
-        paper's), or with persistent chains; or the paper's full-batch L-BFGS on means, in a classifier with
-        a hinge that is smoothed by a tenth, because the plain hinge has no gradient where classes tie, as
-        at the start.
+        paper's), or maximum likelihood by centred persistent chains, for densities; or the paper's
+        full-batch L-BFGS on means, in a classifier with a hinge that is smoothed by a tenth, because the
+        plain hinge has no gradient where classes tie, as at the start.
     prior : {"auto", "beta"}, default "auto"
         Prior of the features. "auto": the Indian buffet process for an infinite number; for a given number,
         the biases are parameters. "beta": the finite form, of which the infinite one is the limit: pi_k is

@@ -128,12 +128,12 @@ def contrast(
     """
     S0 = preactivation(params, X)
     at0 = respond(units, S0, log_odds)
-    totals = totals_of(layout, X)
-    h = at0.mean if rng is None else sample_hidden(rng, units, S0, log_odds)
-    a1 = h @ params.weights.T + params.visible_bias
-    x1 = mean_of(layout, a1, totals)
-    negative, share = x1, weight
-    if chains is not None:
+    if chains is None or with_scale:
+        h = at0.mean if rng is None else sample_hidden(rng, units, S0, log_odds)
+        a1 = h @ params.weights.T + params.visible_bias
+    if chains is None:
+        negative, share = mean_of(layout, a1, totals_of(layout, X)), weight
+    else:
         negative, share = chains, np.full(len(chains), weight.sum() / len(chains), weight.dtype)
     e1 = respond(units, preactivation(params, negative), log_odds).mean
     up, down = at0.mean * weight[:, None], e1 * share[:, None]
