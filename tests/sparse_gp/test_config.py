@@ -27,8 +27,17 @@ def test_default_number_of_inducing_inputs():
     assert plain.inducing_for(Poisson(), 50) == FEW_INDUCING
     assert replace(plain, n_inducing=7).inducing_for(Poisson(), 50) == 7
     assert plain.inducing_for(StudentT(), 950) == 950
-    assert plain.inducing_for(StudentT(), 1200) == plain.inducing_for(Gamma(), 50) == FINE_INDUCING
-    assert plain.inducing_for(StudentT(), 5000) == FEW_INDUCING
+    assert plain.inducing_for(StudentT(), 1200) == plain.most_inducing(StudentT()) == MANY_INDUCING
+    assert plain.inducing_for(Gamma(), 50) == FINE_INDUCING
+    assert plain.inducing_for(Gamma(), 5000) == FEW_INDUCING
+
+
+def test_which_noise_begins_at_normal_noise():
+    plain = GPRecipe.of(SparseGPRegressor(max_iter=1, tol=1.0))
+    assert plain.begins_with_gaussian(StudentT())
+    assert not plain.begins_with_gaussian(Gamma())
+    assert not replace(plain, n_scales=1).begins_with_gaussian(StudentT())
+    assert not replace(plain, n_components=2).begins_with_gaussian(StudentT())
 
 
 def test_columns_share_a_scale_beside_where_rows_are_few():

@@ -15,7 +15,13 @@ import pandas as pd
 from nongauss.auto.candidate import Build, Candidate, ClassShares
 from nongauss.core.errors import InputError
 from nongauss.predictive.distribution import FloatArray
-from nongauss.sparse_gp.config import FEW_ROWS_A_COLUMN, MOST_FINE
+from nongauss.sparse_gp.config import (
+    FEW_INDUCING,
+    FEW_ROWS_A_COLUMN,
+    FINE_INDUCING,
+    MOST_EXACT,
+    MOST_FINE,
+)
 from nongauss.sparse_gp.left_out import left_out_law, left_out_probabilities, n_parameters
 from nongauss.sparse_gp.likelihoods import REGRESSION
 
@@ -116,8 +122,12 @@ def _gp(**settings: Any) -> Build:
         model = SparseGPRegressor(random_state=seed, **{"tol": TOLERANCE, **settings})
         if n_rows >= LARGE and model.likelihood in EXACT:
             model.set_params(**{**LARGE_SETTINGS, **settings})
-        elif n_rows <= MOST_FINE and _is_rough(str(model.likelihood)):
-            model.set_params(**{"n_scales": SCALES if n_rows >= FEWEST_FOR_SCALES else 1, **settings})
+        elif _is_rough(str(model.likelihood)):
+            scales = SCALES if n_rows >= FEWEST_FOR_SCALES else 1
+            own: dict[str, Any] = {"n_scales": scales} if n_rows <= MOST_FINE else {}
+            if n_rows > MOST_EXACT:
+                own["n_inducing"] = FINE_INDUCING if n_rows <= MOST_FINE else FEW_INDUCING
+            model.set_params(**{**own, **settings})
         return model
 
     return build

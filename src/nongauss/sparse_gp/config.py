@@ -15,7 +15,8 @@ KernelLike = Annotated[Any, str, Kernel]
 Number = Annotated[str | int, StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")]
 
 MANY_INDUCING, FEW_INDUCING = 500, 100
-"""Inducing inputs by default: with Gaussian noise, and with other likelihoods."""
+"""Inducing inputs by default: with Gaussian, Laplace and Student-t noise, and with other likelihoods. With
+Student-t noise 500 instead of 100 gained .05 nats a row on kin8nm."""
 
 FINE_INDUCING, MOST_FINE = 300, 2000
 """Inducing inputs for other likelihoods of numbers on a continuous scale, whose function may be known finely,
@@ -82,10 +83,9 @@ class GPRecipe:
         every_row = takes_every_row(likelihood) and self.inducing_for(likelihood, n_rows) >= n_rows
         return [kernel, Sum((kernel,) * (FINE_SCALES if every_row else COARSE_SCALES))]
 
-    def begins_with_gaussian(self, likelihood: Likelihood, n_rows: int) -> bool:
+    def begins_with_gaussian(self, likelihood: Likelihood) -> bool:
         """Are models fitted with normal noise first, which tells where a fit with other noise begins?"""
-        every_row = self.inducing_for(likelihood, n_rows) >= n_rows
-        return likelihood.nears_gaussian and self.averages(likelihood, n_rows) and every_row
+        return likelihood.nears_gaussian and self.n_scales is None and self.n_components == 1
 
     def with_cycles(self, space: Space) -> list[Kernel]:
         """The kernel of one more model that is averaged, where weekdays, months or hours come again.
@@ -128,12 +128,12 @@ class GPRecipe:
         """Number of inducing inputs where there are many rows."""
         if self.n_inducing is not None:
             return self.n_inducing
-        return MANY_INDUCING if likelihood.conjugate else FEW_INDUCING
+        return MANY_INDUCING if takes_every_row(likelihood) else FEW_INDUCING
 
     def inducing_for(self, likelihood: Likelihood, n_rows: int) -> int:
         """Number of inducing inputs for so many distinct rows."""
         if self.n_inducing is None and takes_every_row(likelihood) and n_rows <= MOST_EXACT:
             return n_rows
-        if self.n_inducing is None and likelihood.is_measured and not likelihood.conjugate:
+        if self.n_inducing is None and likelihood.is_measured and not takes_every_row(likelihood):
             return FINE_INDUCING if n_rows <= MOST_FINE else FEW_INDUCING
         return self.most_inducing(likelihood)

@@ -92,9 +92,9 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         nearest rows if that predicts left-out rows better.
     n_inducing : "auto" or int, default "auto"
         Number M of inducing inputs; time grows as N M^2. "auto": with Gaussian, Laplace and Student-t noise
-        every row up to 1,000 (with Gaussian noise the exact Gaussian process); above that 500 with Gaussian
-        noise. For other likelihoods 100, or 300 with up to 2,000 rows if y is measured, not counted (heavy
-        tails, varying noise, positive numbers).
+        every row up to 1,000 (with Gaussian noise the exact Gaussian process); above that 500. For other
+        likelihoods 100, or 300 with up to 2,000 rows if y is measured, not counted (varying noise, positive
+        numbers).
     posterior : {"gaussian", "mixture"}, default "gaussian"
         Form of q(u). "mixture": `n_components` Gaussians, fitted after the hyper-parameters, for targets
         that f may explain in several ways, so that the posterior has several modes. It costs little, but
