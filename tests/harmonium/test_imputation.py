@@ -110,3 +110,18 @@ def test_a_column_by_itself_is_told_by_what_it_holds():
     law = model.impute_distribution(X)["a"]
     assert law.quantile(0.5) == pytest.approx(np.full(len(law), X["a"].median()), abs=0.25)
     assert law.std == pytest.approx(np.full(len(law), X["a"].std()), rel=0.15)
+
+
+def test_main_directions_of_many_features_tell_cells_as_all_features_do(monkeypatch):
+    """Two groups are in two directions of eight features; read out of these, cells are filled as well."""
+    full, gaps = made()
+    lost = gaps.isna()
+    errors = {}
+    for most in (8, 2):
+        monkeypatch.setattr("nongauss.harmonium.imputation.MOST_DIRECTIONS", most)
+        model = Harmonium(8, max_epochs=60, random_state=0).fit(gaps)
+        out = model.impute(gaps)
+        assert model.machine_.params.n_components == 8
+        numbers = [(out[name] - full[name])[lost[name]].abs().mean() for name in ("size", "many", "also")]
+        errors[most] = np.array([*numbers, (out["kind"] != full["kind"])[lost["kind"]].mean()])
+    assert (errors[2] < 1.15 * errors[8] + 0.02).all()

@@ -33,6 +33,8 @@ N_ROUNDS, HIDDEN = 5, 0.2
 """Times that cells of these rows are hidden, and the share of them in each."""
 FEW_VALUES = 10
 """An ordered column of at most so many values is read out value by value."""
+MOST_DIRECTIONS = 100
+"""Columns are read out of the features' so many main directions: else 500 features took minutes to read."""
 N_DRAWS = 20
 """Draws of the features of a row."""
 MOST_SHARED = 0.9
@@ -96,17 +98,29 @@ def _learn(
     features: list[list[FloatArray]] = [[] for _ in margins]
     spreads: list[list[FloatArray]] = [[] for _ in margins]
     seen: list[list[FloatArray]] = [[] for _ in margins]
+    means = []
     for _ in range(N_ROUNDS):
         hidden = rng.random(cells.shape) < HIDDEN
         unseen = gaps | (hidden[:, owner] if len(margins) else gaps) & (owner >= 0)
         mean, spread = _features(machine, X, unseen)
+        means.append(mean)
         for j in range(len(margins)):
             own = hidden[:, j] & ~np.isnan(cells[:, j])
             features[j].append(mean[own])
             spreads[j].append(spread[own])
             seen[j].append(cells[own, j])
     joined = ((np.concatenate(part[j]) for part in (features, spreads, seen)) for j in range(len(margins)))
-    return tuple(_readout(margin, *parts) for margin, parts in zip(margins, joined, strict=True))
+    basis = _directions(np.concatenate(means))
+    return tuple(_readout(margin, basis, *parts) for margin, parts in zip(margins, joined, strict=True))
+
+
+def _directions(features: FloatArray) -> FloatArray:
+    """The main directions of features (n, K) as columns (K, R): all of them as they are where K is small."""
+    K = features.shape[1]
+    if K <= MOST_DIRECTIONS:
+        return np.eye(K)
+    basis: FloatArray = np.linalg.eigh(np.cov(features.T))[1][:, -MOST_DIRECTIONS:]
+    return basis
 
 
 def _owners(coder: UnitCoder, margins: tuple[Margin, ...]) -> NDArray[np.intp]:
@@ -125,22 +139,24 @@ def _features(machine: Machine, X: Array, unseen: NDArray[np.bool_]) -> tuple[Fl
     return mean, np.sqrt(np.clip(mean * (1.0 - mean), 0.0, None))
 
 
-def _readout(margin: Margin, features: FloatArray, spread: FloatArray, cells: FloatArray) -> Readout:
-    """What features (n, K) say of cells (n,)."""
+def _readout(
+    margin: Margin, basis: FloatArray, features: FloatArray, spread: FloatArray, cells: FloatArray
+) -> Readout:
+    """What features (n, K) say of cells (n,), by their parts along `basis` (K, R)."""
     if _by_value(margin):
-        return _logits(margin, features, cells)
+        return _logits(margin, basis, features, cells)
     low, high = margin.span(cells)
     score = ndtri(np.clip(0.5 * (low + high), 1e-6, 1.0 - 1e-6))
     from sklearn.linear_model import RidgeCV
 
     if len(score) < 3 or not features.shape[1]:
         return Readout(np.zeros((features.shape[1] + 1, 1)), 1.0, 0.0)
-    model = RidgeCV(np.logspace(-1, 4, 6)).fit(features, score)
-    left = score - model.predict(features)
+    model = RidgeCV(np.logspace(-1, 4, 6)).fit(features @ basis, score)
+    left, slope = score - model.predict(features @ basis), basis @ model.coef_
     variance = float(left @ left / len(left)) * (1.0 + 1.0 / len(left))
-    told = float(((spread * model.coef_) ** 2).sum(axis=1).mean())
+    told = float(((spread * slope) ** 2).sum(axis=1).mean())
     shared = min(1.0, MOST_SHARED * variance / told) if told > 0 else 0.0
-    weights = np.append(model.coef_, model.intercept_)[:, None]
+    weights = np.append(slope, model.intercept_)[:, None]
     return Readout(weights, float(np.sqrt(max(variance - shared * told, 1e-6))), float(np.sqrt(shared)))
 
 
@@ -149,7 +165,7 @@ def _by_value(margin: Margin) -> bool:
     return margin.is_label or (margin.is_whole and margin.n_values <= FEW_VALUES)
 
 
-def _logits(margin: Margin, features: FloatArray, cells: FloatArray) -> Readout:
+def _logits(margin: Margin, basis: FloatArray, features: FloatArray, cells: FloatArray) -> Readout:
     """Logits of the values of a column by logistic regression; of too few cells the shares alone."""
     from sklearn.linear_model import LogisticRegression
 
@@ -160,9 +176,9 @@ def _logits(margin: Margin, features: FloatArray, cells: FloatArray) -> Readout:
     counts = np.bincount(value, minlength=n_values)
     if (counts > 1).sum() < 2 or not n_features:
         return Readout(weights, 0.0, 1.0)
-    model = LogisticRegression(C=1.0, max_iter=300).fit(features, value)
+    model = LogisticRegression(C=1.0, max_iter=300).fit(features @ basis, value)
     own = model.classes_
-    coefficients, level = model.coef_, model.intercept_
+    coefficients, level = model.coef_ @ basis.T, model.intercept_
     if len(own) == 2:
         coefficients, level = np.vstack([0 * coefficients, coefficients]), np.append(0.0, level)
     level = level - np.log(np.exp(level - level.max()).sum()) - level.max()
