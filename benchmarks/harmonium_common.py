@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from nongauss import Harmonium
 from nongauss.harmonium.updates import Adam
 
 VIEWS = {
@@ -128,6 +129,35 @@ class DRBM:
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each row."""
         return self.classes_[self._scores(X)[1].argmax(axis=1)]
+
+
+class JointRBM:
+    """A restricted Boltzmann machine of columns and classes together, by our contrastive divergence.
+
+    p(y | x) is exact: proportional to p~(x, e_y), the hidden units summed out.
+    """
+
+    def __init__(self, n_hidden: int = 1000, seed: int = 0) -> None:
+        self.n_hidden, self.seed = n_hidden, seed
+
+    def fit(self, X: Any, y: np.ndarray) -> JointRBM:
+        """Learn from sparse rows X and labels y."""
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        both = sp.hstack([X, sp.csr_matrix(np.eye(len(self.classes_))[labels])]).tocsr()
+        kinds = {"all": (slice(0, both.shape[1]), "binary")}
+        model = Harmonium(self.n_hidden, views=kinds, random_state=self.seed).fit(both)
+        self.machine, self.columns = model.machine_, [unit.column for unit in model._coder.units]
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The likeliest class of each row."""
+        p, n_classes = self.machine.params, len(self.classes_)
+        words = [column for column in self.columns if column < X.shape[1]]
+        W, U = p.weights[: len(words)], p.weights[len(words) :]
+        drive = np.asarray(X[:, words] @ W) + p.hidden_bias + self.machine.prior.log_odds
+        bias = p.visible_bias[len(words) :]
+        scores = [bias[c] + np.logaddexp(0, drive + U[c]).sum(axis=1) for c in range(n_classes)]
+        return self.classes_[np.argmax(scores, axis=0)]
 
 
 def timed(fit: Any) -> tuple[Any, float]:

@@ -37,9 +37,14 @@ def test_annealing_agrees_with_enumeration_of_twelve_units():
         layout=(UnitBlock("all", "binary", 0, 20),),
     )
     each = z @ p.hidden_bias + np.logaddexp(0, z @ p.weights.T + p.visible_bias).sum(axis=1)
+    log_z = np.logaddexp.reduce(each)
     value, error = annealed_log_partition(m, np.random.default_rng(0), 300, 500)
     assert error < 0.2
-    assert_allclose(value, np.logaddexp.reduce(each), atol=4 * error)
+    assert_allclose(value, log_z, atol=4 * error)
+    use = np.exp(each - log_z) @ z  # where the units are on in the model
+    near, less = annealed_log_partition(m, np.random.default_rng(0), 300, 500, use)
+    assert less < 0.8 * error
+    assert_allclose(near, log_z, atol=4 * less)
 
 
 def test_real_columns_integrate_to_the_exact_gaussian_mixture():
@@ -54,7 +59,9 @@ def test_real_columns_integrate_to_the_exact_gaussian_mixture():
     exact = np.logaddexp.reduce(
         weight - 0.5 * (gap**2).sum(axis=2) - 2 * np.log(2 * np.pi) + 4 * np.log(2.0), axis=1
     )
-    assert_allclose(log_likelihood(m, x, np.random.default_rng(0), 300, 300), exact, atol=0.1)
+    for use in (None, np.array([0.3, 0.8, 0.5])):
+        told = log_likelihood(m, x, np.random.default_rng(0), 300, 300, use=use)
+        assert_allclose(told, exact, atol=0.1)
 
 
 def test_importance_sampling_of_the_chain_graph_agrees_with_enumeration():

@@ -237,7 +237,7 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
         """
         encoded, missing = self._encoded(X)
         rng = np.random.default_rng(self._key_seed(self.random_state))
-        return log_likelihood(self.machine_, encoded, rng, n_chains, n_steps, missing)
+        return log_likelihood(self.machine_, encoded, rng, n_chains, n_steps, missing, self.use_)
 
     def __sklearn_tags__(self) -> Any:
         tags = takes_any_cells(super().__sklearn_tags__())
