@@ -3,8 +3,16 @@ import pandas as pd
 
 from nongauss import AutoRegressor
 from nongauss.auto.candidate import Candidate
-from nongauss.auto.contenders import Contender, of_other_families, within_reach
+from nongauss.auto.clock import FIT_ENDS, SearchTime
+from nongauss.auto.contenders import (
+    Contender,
+    TrainingRows,
+    means_of_trials,
+    of_other_families,
+    within_reach,
+)
 from nongauss.auto.inputs import column_of_groups
+from nongauss.auto.search import Search
 from nongauss.tables.frame import read_input
 
 
@@ -70,3 +78,25 @@ def test_effects_of_groups_are_chosen_where_there_are_some():
     alone = AutoRegressor(candidates=names, random_state=0, calibrate=False).fit(plain[["price"]], y)
     board = alone.leaderboard_.set_index("candidate")
     assert "no column has labels" in board.loc["gp, group effects", "why_left_out"]
+
+
+def test_a_fit_that_was_cut_short_takes_no_place_of_a_better_trial():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 1)), rng.normal(size=80)
+    table = read_input(X)
+    rows = TrainingRows(table, X, y, y, np.ones(80), np.ones(80))
+    search = Search(rows, judge=None, seed=0, clock=SearchTime(10.0))
+    _, trial = contender("a", "one", -1.0)
+    trial.log_density = trial.log_density[:30]
+    _, cut = contender("a", "one", -1.5)
+    _, whole = contender("a", "one", -0.5)
+    assert search._says_less(cut, trial)
+    assert not search._says_less(whole, trial)
+    assert means_of_trials({"a": trial}, rows.weight)["a"] == trial.log_density.mean()
+
+
+def test_more_rows_are_planned_only_into_time_that_a_fit_may_take():
+    clock = SearchTime(10.0, figures=3.0, reserves=False)
+    n = clock.rows_in_time(0.1, 300)  # for half of what is left for fits
+    assert clock.expected(1.0, 0.1, n / 300) <= 0.5 * FIT_ENDS * clock.for_all
+    assert clock.for_all == 7.0

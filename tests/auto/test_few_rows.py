@@ -172,6 +172,8 @@ def test_weights_that_are_no_counts_sum_to_the_rows_that_tell_as_much():
     assert_allclose(as_counts(np.full(40, 1 / 40)), np.ones(40))
     counts = rng.integers(0, 4, 40).astype(float)
     assert as_counts(counts) is counts
+    for unit in (1e16, 1e90):  # every number so large is whole
+        assert_allclose(as_counts(weight * unit), as_counts(weight), rtol=1e-9)
 
 
 @pytest.mark.parametrize("made", [AutoClassifier, AutoRegressor])

@@ -73,6 +73,15 @@ def test_counts_have_an_exposure():
     assert abs(once.mean() - 2.0) < 0.4
 
 
+def test_nothing_that_was_learned_at_other_exposures_has_a_say():
+    rng = np.random.default_rng(0)
+    X, years = rng.normal(size=(150, 2)), rng.uniform(0.1, 1.0, 150)
+    y = rng.poisson(years * np.exp(X[:, 0] - 0.5)).astype(float)
+    model = AutoRegressor(candidates=["constant count"], random_state=0).fit(X, y, exposure=years)
+    rates = [model.predict(X[:5], exposure=np.full(5, size)) / size for size in (1.0, 0.1, 0.01)]
+    assert_allclose(rates[1:], [rates[0]] * 2, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("word", "y", "kind"),
     [

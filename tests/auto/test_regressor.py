@@ -284,9 +284,13 @@ def test_the_end_by_the_clock_is_told_without_words_of_epochs():
     late = [Contender("gp", why_out=NO_TIME), Contender("linear")]
     said = how_it_ended(SearchTime(60.0), late)
     assert said == (
-        "The time budget of 60 s is used; 1 of 2 candidates was not tried: raise `time_budget` for more."
+        "The time budget of 60 s was not enough for all; 1 of 2 candidates was not tried: "
+        "raise `time_budget`."
     )
     assert how_it_ended(SearchTime(60.0), late[1:]) == "All candidates were compared."
+    assert how_it_ended(SearchTime(60.0, has_cut=True), late[1:]).startswith(
+        "The time budget of 60 s was not enough for all; a fit was cut short"
+    )
     assert how_it_ended(SearchTime(None, stopped=True), late).startswith("Stopped on request")
 
 

@@ -318,10 +318,11 @@ def how_it_ended(clock: SearchTime, contenders: Sequence[Contender]) -> str:
     if clock.stopped:
         return "Stopped on request (Ctrl-C or a callback); the best so far is kept."
     late = [c.name for c in contenders if c.why_out == NO_TIME]
-    if late or (clock.budget is not None and clock.is_over()):
+    if late or clock.has_cut or (clock.budget is not None and clock.is_over()):
         verb = "was" if len(late) == 1 else "were"
         what = f"; {len(late)} of {len(contenders)} candidates {verb} not tried" if late else ""
-        return f"The time budget of {clock.budget:g} s is used{what}: raise `time_budget` for more."
+        what += "; a fit was cut short" if clock.has_cut else ""
+        return f"The time budget of {clock.budget:g} s was not enough for all{what}: raise `time_budget`."
     return "All candidates were compared."
 
 

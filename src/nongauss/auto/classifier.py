@@ -147,8 +147,8 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         """Fit to a table X (N, D) in memory and labels y (N,).
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there; weights that are not all
-        whole numbers only say how much rows count beside one another. The order of rows is irrelevant.
-        Warns if the search was stopped. Raises ValueError.
+        whole numbers up to a million only say how much rows count beside one another. The order of rows is
+        irrelevant. Warns if the search was stopped. Raises ValueError.
         """
         clock = self._clock()
         read = self._read(X, y, sample_weight, {})

@@ -115,7 +115,7 @@ class SearchTime:
         """How many rows a fit may have that is to end in half of what is left, by its trial with `n_rows`."""
         if self.stopped or self.budget is None:
             return 0
-        left = max(0.5 * ((1.0 - LEAST_END) * self.budget - self.seconds), 0.0)
+        left = max(0.5 * (FIT_ENDS * self.for_all - self.seconds), 0.0)
         return int(n_rows * (left / self.expected(1.0, max(trial, SHORTEST), 1.0)) ** (1.0 / GROWTH))
 
     def looks_at(self, share: float) -> None:

@@ -54,6 +54,11 @@ class TrainingRows:
     def __len__(self) -> int:
         return len(self.y)
 
+    @property
+    def has_exposure(self) -> bool:
+        """Are targets counts at exposures, at others of which their scores say nothing?"""
+        return "exposure" in self.beside
+
     def first(self, n: int) -> TrainingRows:
         """The first n rows, a random sample since the order is that of a hash."""
         if n >= len(self):
@@ -135,7 +140,7 @@ def within_reach(
     if not trials:
         return [c for c in rivals if not c.why_out]
     values = {name: t.log_density for name, t in trials.items() if t.log_density is not None}
-    means = _means(trials, weight)
+    means = means_of_trials(trials, weight)
     order = sorted((c for c in rivals if c.name in means), key=lambda c: -means[c.name])
     best = values[order[0].name]
     kept: list[Contender] = []
@@ -151,10 +156,13 @@ def within_reach(
     return kept
 
 
-def _means(trials: dict[str, Contender], weight: FloatArray) -> dict[str, float]:
-    """The mean log density of each trial that was judged, by the candidate's name."""
+def means_of_trials(trials: dict[str, Contender], weight: FloatArray) -> dict[str, float]:
+    """The mean log density of each trial that was judged, by the candidate's name.
+
+    weight (N,): of the rows that were judged, or of more.
+    """
     return {
-        name: float(np.average(trial.log_density, weights=weight))
+        name: float(np.average(trial.log_density, weights=weight[: len(trial.log_density)]))
         for name, trial in trials.items()
         if trial.log_density is not None
     }
@@ -169,7 +177,7 @@ def of_other_families(
     """The best rival of each family that no chosen one is of, if the screen has it near enough."""
     found: list[Contender] = []
     seen = {candidate_of(contender).family for contender in chosen}
-    means = _means(trials, weight)
+    means = means_of_trials(trials, weight)
     for contender in sorted((c for c in rivals if c.name in means), key=lambda c: -means[c.name]):
         family = candidate_of(contender).family
         if family not in seen and means[contender.name] > max(means.values()) - REACH_OF_FAMILY:

@@ -22,6 +22,8 @@ from nongauss.tables.source import Encode, Part, sample_table
 MOST_SAMPLED = 10_000
 """Rows that are read of a table in parts."""
 
+MOST_COPIES = 1e6
+"""Whole weights above this are no numbers of copies of a row."""
 
 MOST_DENSE = 20_000_000
 """Cells of a sparse table up to which zeros are written out: 160 MB."""
@@ -65,10 +67,11 @@ def in_memory(X: Any, y: Any, weight: Any, beside: Mapping[str, Any], name: str)
 def as_counts(weight: FloatArray) -> FloatArray:
     """Weights (N,) as numbers of rows, which tell how sure of what was chosen these make us.
 
-    Whole numbers are. Others say how much rows count beside one another: they are scaled so that they sum to
-    (sum w)^2 / sum w^2, the number of rows with equal weights whose mean is as exact (Kish 1965).
+    Whole numbers up to `MOST_COPIES` are. Others say how much rows count beside one another: they are scaled
+    so that they sum to (sum w)^2 / sum w^2, the number of rows with equal weights whose mean is as exact
+    (Kish 1965).
     """
-    if (weight == np.rint(weight)).all():
+    if weight.max() <= MOST_COPIES and (weight == np.rint(weight)).all():
         return weight
     share = weight / weight.max()
     scaled: FloatArray = share * (share.sum() / (share @ share))

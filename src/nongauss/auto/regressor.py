@@ -180,8 +180,10 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         """Fit to a table X (N, D) in memory and targets y (N,).
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there; weights that are not all
-        whole numbers only say how much rows count beside one another. The order of rows is irrelevant.
-        `exposure` (N,), for counts: the time, area or number at risk behind each count.
+        whole numbers up to a million only say how much rows count beside one another. The order of rows is
+        irrelevant.
+        `exposure` (N,), for counts: the time, area or number at risk behind each count. There are no local
+        laws, no forest and no calibration beside it: where a count lies in its law tells nothing of others.
 
         Rows of which y is a limit: `censoring` (N,) is 1 where the true value is above y, -1 where it is
         below, 0 where y is known; or `y_upper` (N,): the true value is between y and that, `inf` where
@@ -291,7 +293,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         if former is not None:
             self._calibration = former._calibration
         else:
-            self._calibration = fit_scores(whole, judged.y, judged.weight) if self.calibrate else None
+            calibrates = self.calibrate and not judged.has_exposure
+            self._calibration = fit_scores(whole, judged.y, judged.weight) if calibrates else None
         whole = whole if self._calibration is None else self._calibration.law(whole)
         self._conformal_scores = scored(whole, judged.y, weight=judged.weight, held_out=False)
 
@@ -309,7 +312,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     def _local_laws(self, contenders: Sequence[Contender], search: Search) -> list[Contender]:
         """Contenders whose shape is the local law of another's residuals."""
         rows = rows_judged(contenders, search.rows)
-        if len(rows) < FEWEST_LOCAL:
+        if len(rows) < FEWEST_LOCAL or rows.has_exposure:
             return []
         out = []
         for base, with_base in bases_of(contenders, rows):
@@ -332,7 +335,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
 
     def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
         few = rows.first(MOST_JUDGED)
-        if not self.calibrate or len(few) < FEWEST_LOCAL or ends_of(few.y, few.beside) is not None:
+        if not self.calibrate or len(few) < FEWEST_LOCAL or few.beside:
             return
         how: dict[str, Any] = {"n_jobs": self.n_jobs, "leaf": LEAVES[0]}
         grow = partial(fit_local, few.X, contender.left_out, few.y, few.weight, 0, **how)

@@ -23,6 +23,7 @@ from nongauss.auto.contenders import (
     TrainingRows,
     candidate_of,
     flattery,
+    means_of_trials,
     of_other_families,
     within_reach,
 )
@@ -151,17 +152,26 @@ class Search:
         n = self.clock.rows_in_time(trial.seconds, n_tried)
         if n > WORTH_MORE_ROWS * n_tried:
             best.why_out = ""
+            best.n_fitted = n if n < len(self.rows) else 0
             self.clock.looks_at(min(n / len(self.rows), 1.0))
             self._try(best, self.rows.first(n))
-        if not best.is_in:
+        if not best.is_in or self._says_less(best, trial):
             best.model, best.left_out, best.log_density = trial.model, trial.left_out, trial.log_density
             best.seconds, best.gain, best.why_out = trial.seconds, trial.gain, ""
+            best.n_fitted = n_tried
         assert best.log_density is not None
-        best.n_fitted = len(best.log_density)
+        n_judged = len(best.log_density)
         for floor in floors:
             assert floor.log_density is not None
-            floor.left_out = floor.left_out[: best.n_fitted]
-            floor.log_density = floor.log_density[: best.n_fitted]
+            floor.left_out = floor.left_out[:n_judged]
+            floor.log_density = floor.log_density[:n_judged]
+
+    def _says_less(self, contender: Contender, trial: Contender) -> bool:
+        """Does a contender, whose fit may have been cut short, say less of a trial's rows than that does?"""
+        assert contender.log_density is not None
+        assert trial.log_density is not None
+        n = len(trial.log_density)
+        return bool(self.rows.weight[:n] @ (contender.log_density[:n] - trial.log_density) < 0.0)
 
     def _fit(self, contender: Contender, has_other: bool) -> None:
         """Fit a contender to all rows, if there is time."""
@@ -200,8 +210,9 @@ class Search:
         late = [c for c in contenders if c.why_out == NO_TIME and c.candidate is not None and not c.base]
         if any(c.n_fitted for c in contenders):
             return []
+        told = means_of_trials(self.trials, self.rows.weight)
         self.clock.n_laws = 0
-        for contender in late:
+        for contender in sorted(late, key=lambda c: -told.get(c.name, -np.inf)):
             contender.why_out = ""
             self._fit(contender, True)
         return [c for c in late if c.is_in]

@@ -45,7 +45,8 @@ def why(contenders: Sequence[Contender], search: Search) -> str:
     out += f"{names} {'predicts best' if is_best else 'is used'} ({value:.3f} nats a row)."
     few = next((c for c in chosen if c.n_fitted), None)
     if few is not None:
-        out += f" {few.name!r} was fitted to {few.n_fitted} rows, on which all were compared."
+        judged = "which" if few.n_fitted == len(weight) else f"{len(weight)} of which"
+        out += f" {few.name!r} was fitted to {few.n_fitted} rows, on {judged} all were compared."
     if following is not None:
         place = "behind" if is_best else "ahead, within chance" if -ahead < 2.0 * error else "ahead"
         out += (
