@@ -70,9 +70,22 @@ def known_results(name: str) -> dict[str, Any]:
 
 
 def keep_results(name: str, known: dict[str, Any]) -> None:
-    """Write partial results, so that a run that is stopped goes on where it was."""
+    """Write partial results, so that a run that is stopped goes on where it was.
+
+    Those that another run has written in the meantime stay, and are put into `known` too.
+    """
     RESULTS.mkdir(exist_ok=True)
+    _add(known, known_results(name))
     (RESULTS / f"{name}.json").write_text(json.dumps(known, indent=1) + "\n")
+
+
+def _add(known: dict[str, Any], found: dict[str, Any]) -> None:
+    """Put what was found into nested results where these lack it."""
+    for key, value in found.items():
+        if isinstance(value, dict) and isinstance(known.get(key), dict):
+            _add(known[key], value)
+        else:
+            known.setdefault(key, value)
 
 
 def write_table(name: str, lines: list[str]) -> None:
