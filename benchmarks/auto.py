@@ -13,7 +13,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from common import judged, keep_results, known_results, load_splits, parser, write_table
+from common import hours_of_fits, judged, keep_results, known_results, load_splits, parser, write_table
 
 import nongauss
 
@@ -99,7 +99,7 @@ def main() -> None:
                     place[model] = one(MODELS[model](), X, y, train, test)
                     print(name, number, model, place[model], flush=True)
                     keep_results("auto", known)
-    write_table("auto", table(known))
+    write_table("auto", table(known) + hours_of_fits(known))
 
 
 if __name__ == "__main__":

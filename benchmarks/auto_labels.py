@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import keep_results, known_results, parser, write_table
+from common import hours_of_fits, keep_results, known_results, parser, write_table
 from labels import judged_labels
 from sklearn.datasets import load_digits, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -129,7 +129,7 @@ def main() -> None:
                     place[model] = one(model, X, y, seed)
                     print(name, seed, model, place[model], flush=True)
                     keep_results("auto_labels", known)
-    write_table("auto_labels", table(known))
+    write_table("auto_labels", table(known) + hours_of_fits(known))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from common import keep_results, known_results, write_table
+from common import hours_of_fits, keep_results, known_results, write_table
 
 from nongauss import AutoClassifier, AutoRegressor
 
@@ -116,7 +116,7 @@ def main() -> None:
                         place[str(draw)] = one(kind, relation, n, draw)
                         print(kind, relation, n, draw, place[str(draw)], flush=True)
                         keep_results("auto_tiny", known)
-    write_table("auto_tiny", lines(known))
+    write_table("auto_tiny", lines(known) + hours_of_fits(known))
 
 
 if __name__ == "__main__":

@@ -79,6 +79,16 @@ def keep_results(name: str, known: dict[str, Any]) -> None:
     (RESULTS / f"{name}.json").write_text(json.dumps(known, indent=1) + "\n")
 
 
+def hours_of_fits(known: dict[str, Any]) -> list[str]:
+    """The lines below a table that say how long all fits of nested results took, with "seconds" in each."""
+
+    def total(found: dict[str, Any]) -> float:
+        own = found.get("seconds", 0.0)
+        return own + sum(total(value) for value in found.values() if isinstance(value, dict))
+
+    return ["", f"All fits of this table took {total(known) / 3600.0:.2f} hours of the processor."]
+
+
 def _add(known: dict[str, Any], found: dict[str, Any]) -> None:
     """Put what was found into nested results where these lack it."""
     for key, value in found.items():
