@@ -22,8 +22,8 @@ from nongauss import HarmoniumClassifier
 MODELS: dict[str, Callable[[Any], Any]] = {
     "HarmoniumClassifier(100)": lambda view: HarmoniumClassifier(100, views=view, random_state=0),
     "HarmoniumClassifier(500)": lambda view: HarmoniumClassifier(500, views=view, random_state=0),
-    "HarmoniumClassifier(500), 36 epochs, dropout .2": lambda view: HarmoniumClassifier(
-        500, max_epochs=36, dropout=0.2, views=view, random_state=0
+    "HarmoniumClassifier(500), 24 epochs, dropout .2": lambda view: HarmoniumClassifier(
+        500, max_epochs=24, dropout=0.2, views=view, random_state=0
     ),
     "linear SVM (SGD)": lambda view: SGDClassifier(random_state=0),
 }

@@ -9,9 +9,10 @@ from scipy.special import digamma, logsumexp
 from harmonium.small import states
 from nongauss import Harmonium
 from nongauss.core.errors import InputError
-from nongauss.harmonium.exponential_families import UnitBlock
+from nongauss.harmonium.exponential_families import UnitBlock, respond
 from nongauss.harmonium.objective import beta_bound
-from nongauss.harmonium.params import HarmoniumParams
+from nongauss.harmonium.params import FeaturePrior, HarmoniumParams
+from nongauss.harmonium.predict import NO_FILLER, Machine
 from nongauss.harmonium.updates import beta_log_odds, contrast, stick_log_odds
 
 REAL = (UnitBlock("all", "real", 0, 3),)
@@ -130,3 +131,21 @@ def test_noise_that_is_learned_is_found_and_makes_rows_likelier():
     again = learned.transform(X[350:])
     assert np.abs(np.corrcoef(again.T, Z[350:].T)[:2, 2:]).max(axis=0).min() > 0.95
     assert_allclose(learned.inverse_transform(again).mean(axis=0), X.mean(axis=0), atol=0.6)
+
+
+def test_spikes_and_slabs_of_the_finite_prior_have_their_posterior_given_a_row():
+    """E[z h], P(z = 1) by summing over both z, integrating over both h of (4), at the prior's odds (2, 3)."""
+    p, X = small(4)
+    odds, gamma = beta_log_odds(np.array([12.0, 30.0]), 50.0, 2.0)
+    prior = FeaturePrior(odds, gamma)
+    machine = Machine(p, prior, REAL, "real", "global", np.zeros(0), NO_FILLER)
+    h = np.linspace(-14, 14, 401)
+    grid = np.stack(np.meshgrid(h, h, indexing="ij"), axis=-1).reshape(-1, 2)
+    for x, told in zip(X, machine.hidden(X), strict=True):
+        drive = x @ p.weights + p.hidden_bias
+        log_joint = np.stack([z @ odds + (z * grid) @ drive - 0.5 * (grid**2).sum(axis=1) for z in states(2)])
+        share = np.exp(log_joint - logsumexp(log_joint))
+        expected = sum(share[i] @ (z * grid) for i, z in enumerate(states(2)))
+        assert_allclose(told, expected, atol=1e-6)
+        on = respond("real", drive[None], odds).on[0]
+        assert_allclose(on, share.sum(axis=1) @ states(2), atol=1e-6)
