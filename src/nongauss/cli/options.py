@@ -226,7 +226,7 @@ Draws = Annotated[
 ]
 Imputer = Annotated[
     str,
-    _option("NAME", "auto (the one that predicts hidden cells best), rank_factor or harmonium.", MODEL),
+    _option("NAME", "auto (the mixture that predicts hidden cells best), rank_factor or harmonium.", MODEL),
 ]
 
 Quiet = Annotated[bool, _option("", "Do not show progress.", SAYS, name="--quiet")]
