@@ -53,7 +53,8 @@ def read(path: Path, vocabulary: str) -> tuple[Rows, Rows]:
 def by_stem(words: list[str]) -> csr_array:
     """Which stem each word has: (words, stems), one 1 a row."""
     _, stem = np.unique(snowballstemmer.stemmer("english").stemWords(words), return_inverse=True)
-    return csr_array((np.ones(len(words)), (np.arange(len(words)), stem)))
+    at = np.arange(len(words), dtype=np.int32), stem.astype(np.int32)
+    return csr_array((np.ones(len(words)), at))
 
 
 def part_of(file: Any, name: str) -> tuple[csr_array, np.ndarray]:
