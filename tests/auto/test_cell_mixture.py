@@ -7,7 +7,14 @@ from scipy.integrate import trapezoid
 
 import nongauss
 from nongauss import AutoImputer
-from nongauss.auto.cell_mixture import HiddenColumn, best_shares, hidden_column, kept_shares, mixed_cells
+from nongauss.auto.cell_mixture import (
+    HiddenColumn,
+    best_shares,
+    hidden_column,
+    is_ahead,
+    kept_shares,
+    mixed_cells,
+)
 from nongauss.auto.hidden_cells import ToldColumn
 from nongauss.predictive.cells import drawn_values, law_of
 from nongauss.tables.column import Column
@@ -52,10 +59,10 @@ def test_the_best_shares_are_those_of_a_search_over_mixtures(margins):
     numbers = [law_of(x, cells) for cells in (ordered(rng, 0.5, 1.5), ordered(rng, 0.0, 0.3))]
     labels = [law_of(kind, labelled(rng)) for _ in range(2)]
     for margin, laws, true in ((x, numbers, y), (kind, labels, shown.astype(float))):
-        each = [ToldColumn(margin, law, true) for law in laws]
-        usual = ToldColumn(margin, laws[1], true)
-        column = hidden_column(each, usual)
-        found = best_shares([column], np.array([True, False]))
+        each = [ToldColumn(margin, law, true, np.ones(N)) for law in laws]
+        usual = each[1]
+        column = hidden_column(each, usual, usual.score)
+        found = best_shares([column])
         grid = np.linspace(0.001, 0.999, 999)
 
         def total(w, margin=margin, laws=laws, true=true, usual=usual):
@@ -67,19 +74,62 @@ def test_the_best_shares_are_those_of_a_search_over_mixtures(margins):
                 up_to = [np.stack([law.cdf(np.full(N, v)) for v in levels], axis=1) for law in laws]
                 mixed = w * up_to[0] + (1 - w) * up_to[1]
                 scores = trapezoid((mixed - (levels >= true[:, None])) ** 2, levels, axis=1)
-            return scores.sum() / usual.scores.mean() - np.log(w)
+            return scores.sum() / usual.scores.mean() - 0.1 * (np.log(w) + np.log(1 - w))
 
         some = grid[::60] if not margin.is_label else grid
         values = np.array([total(w) for w in some])
-        assert column.loss(np.array([0.3, 0.7]))[0] == pytest.approx(total(0.3) + np.log(0.3), rel=0.02)
+        assert column.loss(np.array([0.3, 0.7]))[0] == pytest.approx(
+            total(0.3) + 0.1 * (np.log(0.3) + np.log(0.7)), rel=0.02
+        )
         assert found[0] == pytest.approx(some[values.argmin()], abs=0.05)
         assert found.sum() == pytest.approx(1.0)
+
+
+def test_a_row_of_weight_two_is_two_rows(margins):
+    rng = np.random.default_rng(6)
+    for margin, make in ((margins[0], lambda: ordered(rng, 0.2, 0.8)), (margins[1], lambda: labelled(rng))):
+        true = margin.value(rng.random(N)) if not margin.is_label else rng.integers(0, 3, N).astype(float)
+        cells, rows = [make() for _ in range(2)], np.arange(N) < 20
+        laws = [law_of(margin, own) for own in cells]
+        heavy = [ToldColumn(margin, law, true, 1.0 + rows) for law in laws]
+        twice = np.append(np.arange(N), np.flatnonzero(rows))
+        again = [
+            own._replace(mean=own.mean[:, twice], sd=own.sd[:, twice])
+            if isinstance(own, OrderedCells)
+            else own._replace(probabilities=own.probabilities[twice])
+            for own in cells
+        ]
+        copied = [ToldColumn(margin, law_of(margin, own), true[twice], np.ones(N + 20)) for own in again]
+        share = np.array([0.6, 0.4])
+        one, other = (hidden_column(each, each[1], each[1].score) for each in (heavy, copied))
+        assert one.loss(share)[0] / N == pytest.approx(other.loss(share)[0] / (N + 20))
+        assert heavy[0].score == pytest.approx(copied[0].score)
+
+
+def test_a_mixture_is_ahead_by_two_standard_errors_of_its_gain(margins):
+    rng = np.random.default_rng(7)
+    true = margins[0].value(rng.random(N))
+    usual, other = (
+        ToldColumn(margins[0], law_of(margins[0], cells), true, np.ones(N))
+        for cells in (ordered(rng, 0.0, 1.0), ordered(rng, 0.0, 1.0))
+    )
+    gain = (usual.scores - other.scores) / usual.scores.mean()
+    expected = gain.mean() > 2 * gain.std(ddof=1) / N**0.5
+    assert is_ahead([(other, usual, usual.score)]) is expected
+    assert not is_ahead([(usual, usual, usual.score)])
+    worse, better = (usual, other) if gain.mean() > 0 else (other, usual)
+    assert is_ahead([(better, worse, 1.0)] * 400)
+    assert not is_ahead([(worse, better, 1.0)] * 400)
 
 
 def test_slopes_are_those_of_the_loss():
     rng = np.random.default_rng(2)
     T = rng.random((3, 3))
-    for column in (HiddenColumn(False, T @ T.T, 7.0), HiddenColumn(True, rng.random((3, 20)), 4.0)):
+    part = rng.dirichlet(np.ones(20))
+    for column in (
+        HiddenColumn(False, T @ T.T, part, 7.0),
+        HiddenColumn(True, rng.random((3, 20)), part, 4.0),
+    ):
         share, h = np.array([0.2, 0.5, 0.3]), 1e-6
         slope = [(column.loss(share + h * d)[0] - column.loss(share - h * d)[0]) / (2 * h) for d in np.eye(3)]
         np.testing.assert_allclose(column.loss(share)[1], slope, rtol=1e-5)

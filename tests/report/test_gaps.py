@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 
 import matplotlib.pyplot as plt
@@ -12,7 +13,7 @@ import pytest
 from nongauss import AutoImputer
 from nongauss.core.errors import InputError
 from nongauss.report.filled import figure_of, filled_columns, least_sure
-from nongauss.report.gaps import write_gaps_report
+from nongauss.report.gaps import _sentences, write_gaps_report
 from nongauss.report.plots.filled_cells import CellSpreadDisplay, FilledCellsDisplay
 from report.browser import BROWSER, check_in_browser
 
@@ -100,6 +101,22 @@ def test_the_page_says_what_was_filled_and_what_stays_open(filled, tmp_path):
     assert "120 (100 %)" in page
     assert not re.search(r"<script src|<link|@import|url\((?!#)", page)
     assert len(page) < 500_000
+
+
+def test_figures_are_of_what_fills_the_table_and_not_of_the_first_line(filled):
+    """A candidate may have a lower score on the board than the mixture, or than columns alone."""
+    _, model, _, columns = filled
+    other = copy.copy(model)
+    lines = {"candidate": ["normal scores", "mixture", "columns alone"], "score": [0.5, 0.6, 1.0]}
+    other.leaderboard_ = pd.DataFrame({**lines, "coverage": [0.7, 0.8, 0.95], "failed": ""})
+    for names, said in (
+        (["normal scores", "columns alone"], ("40 % below", "80 % lay")),
+        (["columns alone"], ("no better", "95 % lay")),
+    ):
+        other.models_ = dict.fromkeys(names)
+        other.weights_ = pd.DataFrame({name: [1.0 / len(names)] * 2 for name in names})
+        sentences = " ".join(_sentences(other, list(columns.values())))
+        assert all(text in sentences for text in said), sentences
 
 
 def test_large_numbers_have_no_powers_of_ten():

@@ -11,18 +11,21 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from nongauss.auto.hidden_cells import LEAST_CHANCE, LEAST_SCORE, Told, ToldColumn
+from nongauss.auto.hidden_cells import LEAST_CHANCE, Told, ToldColumn, told_by_mixture, yardsticks
 from nongauss.estimator.imputation import MissingLaws
-from nongauss.predictive.cells import LabelDistribution, mixed_law
+from nongauss.predictive.cells import mixed_law
 from nongauss.predictive.distribution import FloatArray
 from nongauss.tables.margins import Margin, MixedCells, RowNoise
 
 LEAST_SHARE = 0.05
 """A candidate that has less than this of either kind of column is left out, which saves its fit."""
+PRIOR = 0.1
+"""How much -log of each share counts, where a hidden cell told by its column alone counts 1."""
+CLEAR = 2.0
+"""Standard errors by which the mixture has to be better than columns alone."""
 SALT = 7_919
 """What is added to the seed of the draws for the candidate that each row's draw is of."""
 
@@ -31,11 +34,13 @@ class HiddenColumn(NamedTuple):
     """What C candidates say of the R hidden cells of one column, as far as mixtures of them are judged by it.
 
     `told`: of labels the probabilities (C, R) of the true ones; of numbers and grades the T (C, C) with which
-    the mean score of the mixture with shares w is w' T w. `weight`: R over the score of the column alone.
+    the mean score of the mixture with shares w is w' T w. `part` (R,): how much of the mean each cell is.
+    `weight`: R over the score of the column alone.
     """
 
     is_label: bool
     told: FloatArray
+    part: FloatArray
     weight: float
 
     def loss(self, share: FloatArray) -> tuple[float, FloatArray]:
@@ -44,62 +49,82 @@ class HiddenColumn(NamedTuple):
             slope = self.told @ share
             return self.weight * float(share @ slope), 2.0 * self.weight * slope
         chance = np.maximum(share @ self.told, LEAST_CHANCE)
-        return self.weight * float(-np.log(chance).mean()), -self.weight * (self.told / chance).mean(axis=1)
+        value, slope = -np.log(chance) @ self.part, -(self.told / chance) @ self.part
+        return self.weight * float(value), self.weight * slope
 
 
-def shares_by_kind(told: Sequence[Told], usual: Told, is_model: NDArray[np.bool_]) -> dict[bool, FloatArray]:
+def shares_by_kind(told: Sequence[Told], usual: Told, alone: int | None) -> dict[bool, FloatArray]:
     """The shares (C,) of candidates for columns of numbers and grades (False) and of labels (True).
 
-    `is_model` (C,): which candidates are not the columns alone. A kind without hidden cells has the shares of
-    the other. Empty where no cell was hidden.
+    `alone`: which candidate is the columns alone; it has the whole of a kind where the mixture is not ahead.
+    A kind without hidden cells has the shares of the other. Empty where no cell of a column of more than one
+    value was hidden.
     """
-    columns = [
-        hidden_column([own[name] for own in told], usual[name])
-        for name in told[0]
-        if all(name in own for own in [*told, usual])
-    ]
-    found = {}
+    alone_score, only = yardsticks(usual), np.eye(len(told))
+    cells = [cell for cell in usual if all(cell in own for own in told) and cell[1] in alone_score]
+    found: dict[bool, FloatArray] = {}
     for kind in (False, True):
-        if own := [column for column in columns if column.is_label is kind]:
-            found[kind] = best_shares(own, is_model)
+        own = [cell for cell in cells if usual[cell].is_label is kind]
+        if not own:
+            continue
+        share = best_shares(
+            [hidden_column([each[cell] for each in told], usual[cell], alone_score[cell[1]]) for cell in own]
+        )
+        mixture = told_by_mixture(told, {False: share, True: share})
+        triples = [(mixture[cell], usual[cell], alone_score[cell[1]]) for cell in own]
+        found[kind] = share if alone is None or is_ahead(triples) else only[alone]
     if len(found) == 1:
-        (only,) = found.values()
-        return {False: only, True: only}
+        (share,) = found.values()
+        return {False: share, True: share}
     return found
 
 
-def hidden_column(each: Sequence[ToldColumn], usual: ToldColumn) -> HiddenColumn:
+def is_ahead(triples: Sequence[tuple[ToldColumn, ToldColumn, float]]) -> bool:
+    """Are the scores of the first ones below those of the columns alone by `CLEAR` standard errors?
+
+    The gain is the mean over cells, each relative to the third of its triple, the score of its column.
+    """
+    gain = np.concatenate([(usual.scores - own.scores) / score for own, usual, score in triples])
+    part = np.concatenate([usual.weight for _, usual, _ in triples])
+    part = part / part.sum()
+    mean = float(part @ gain)
+    variance = float(part**2 @ (gain - mean) ** 2) * len(gain) / max(len(gain) - 1, 1)
+    return len(gain) > 1 and mean > CLEAR * np.sqrt(variance)
+
+
+def hidden_column(each: Sequence[ToldColumn], usual: ToldColumn, alone_score: float) -> HiddenColumn:
     """The hidden cells of one column, of which each candidate says something, and the column alone."""
     true, C = usual.true, len(each)
-    weight = len(true) / max(float(usual.scores.mean()), LEAST_SCORE)
-    if isinstance(usual.law, LabelDistribution):
-        return HiddenColumn(True, np.exp([own.law.log_prob(true) for own in each]), weight)
-    told = np.diag([float(own.scores.mean()) for own in each])
+    part, weight = usual.weight / usual.weight.sum(), len(true) / alone_score
+    if usual.is_label:
+        return HiddenColumn(True, np.exp([own.law.log_prob(true) for own in each]), part, weight)
+    told = np.diag([own.score for own in each])
     for a in range(C):
         for b in range(a):  # the mixture of two in equal parts has (T_aa + T_bb + 2 T_ab) / 4
             both = mixed_law(usual.margin, [each[a].law, each[b].law], np.full(2, 0.5))
-            half = 2.0 * float(ToldColumn(usual.margin, both, true).scores.mean())
+            half = 2.0 * usual._replace(law=both).score
             told[a, b] = told[b, a] = half - 0.5 * (told[a, a] + told[b, b])
-    return HiddenColumn(False, told, weight)
+    return HiddenColumn(False, told, part, weight)
 
 
-def best_shares(columns: Sequence[HiddenColumn], is_model: NDArray[np.bool_]) -> FloatArray:
-    """The shares (C,) with the least sum of scores and of -log w_c of each candidate that is a model.
+def best_shares(columns: Sequence[HiddenColumn]) -> FloatArray:
+    """The shares (C,) with the least sum of scores and of `PRIOR` times -log w_c of each candidate.
 
-    That prior, as weak as a cell or two, keeps all of them in mixtures that few cells tell apart.
+    That prior, of a tenth of a cell, settles shares that no cell tells apart.
     """
 
     def loss(logit: FloatArray) -> tuple[float, FloatArray]:
         """The sum, and its slopes by the logits of the shares."""
         share = softmax(logit)
-        value = float(-np.log(np.maximum(share[is_model], 1e-300)).sum())
-        slope = np.where(is_model, -1.0 / np.maximum(share, 1e-300), 0.0)
+        least = np.maximum(share, 1e-300)
+        value, slope = -PRIOR * float(np.log(least).sum()), -PRIOR / least
         for column in columns:
             own, by_share = column.loss(share)
             value, slope = value + own, slope + by_share
         return value, share * (slope - share @ slope)
 
-    found: FloatArray = softmax(minimize(loss, np.zeros(len(is_model)), jac=True, method="L-BFGS-B").x)
+    begin = np.zeros(len(columns[0].told))
+    found: FloatArray = softmax(minimize(loss, begin, jac=True, method="L-BFGS-B").x)
     return found
 
 

@@ -63,11 +63,12 @@ class ColumnsAlone(MarginImputer):
 
     def _complete(self, gaps: Gaps, seed: int, n: int | None) -> MissingLaws:
         """The distribution of its column for each missing cell."""
-        noise, n = RowNoise(row_hashes(gaps.cells, np.isnan(gaps.cells)), seed), n or 1
+        noise = RowNoise(row_hashes(gaps.cells, np.isnan(gaps.cells)), seed)
+        normal = np.stack([noise.normal(len(self._margins)) for _ in range(n or 1)])
         out: list[OrderedCells | LabelCells] = []
         for j, margin in enumerate(self._margins):
             rows = np.flatnonzero(gaps.missing[:, j])
-            drawn = noise.normal(n)[rows].T
+            drawn = normal[:, rows, j]
             if margin.is_label:
                 shares = margin.shares()
                 place = np.minimum(np.searchsorted(margin.score_edges[1::2], drawn), len(shares) - 1)

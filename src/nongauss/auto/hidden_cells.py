@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nongauss.auto.columns_alone import ColumnsAlone
 from nongauss.predictive.cells import CellDistribution, LabelDistribution, law_of, mixed_law
@@ -15,12 +16,16 @@ from nongauss.predictive.distribution import FloatArray
 from nongauss.tables.filling import Gaps, find_gaps
 from nongauss.tables.frame import InputTable, read_input
 from nongauss.tables.margins import Margin, RowNoise, row_hashes
+from nongauss.tables.rows import validate_weight
 
-MOST_JUDGED = 2000
+MOST_ROWS = 2000
 """Rows of which cells are hidden to choose by."""
+ENOUGH_CELLS, MOST_ROUNDS = 200, 3
+"""Cells are hidden anew, each time from all the candidates, until so many were, in so many rounds at most."""
 LEAST_CHANCE = 1e-4
 """A label to which less than this was given counts as this."""
 LEAST_SCORE = 1e-12
+"""What a column alone scores at least, in ranges of its numbers, in nats of its labels."""
 
 
 class CellFigures(NamedTuple):
@@ -37,11 +42,17 @@ class CellFigures(NamedTuple):
 
 
 class ToldColumn(NamedTuple):
-    """What a model says of the hidden cells of one column, and what they are, (R,)."""
+    """What a model says of the hidden cells of one column, what they are and how much they count, (R,)."""
 
     margin: Margin
     law: CellDistribution | LabelDistribution
     true: FloatArray
+    weight: FloatArray
+
+    @property
+    def is_label(self) -> bool:
+        """Are the cells labels without an order?"""
+        return isinstance(self.law, LabelDistribution)
 
     @property
     def scores(self) -> FloatArray:
@@ -51,21 +62,49 @@ class ToldColumn(NamedTuple):
         found: FloatArray = -np.maximum(self.law.log_prob(self.true), np.log(LEAST_CHANCE))
         return found
 
+    @property
+    def score(self) -> float:
+        """The mean of the scores."""
+        return float(np.average(self.scores, weights=self.weight))
 
-Told = Mapping[str, ToldColumn]
-"""What a model says of hidden cells, by the name of the column."""
+
+Told = Mapping[tuple[int, str], ToldColumn]
+"""What a model says of hidden cells, by the number of the round in which they were hidden and the column."""
 
 
-def hide(X: Any, share: float, seed: int) -> tuple[InputTable, InputTable]:
-    """Rows of a table, and the same rows with a share of their known cells hidden."""
-    alone = ColumnsAlone(random_state=seed).fit(X)
+class HiddenCells(NamedTuple):
+    """Rows of a table, how often each counts (N,), and the same table with cells hidden, once a round."""
+
+    table: InputTable
+    weight: FloatArray
+    masked: list[InputTable]
+
+
+def hide(X: Any, weight: ArrayLike | None, share: float, seed: int) -> HiddenCells:
+    """Hide a share of the cells, more than once where they are few.
+
+    Which ones depends on the rows' content, not on the columns' units. Raises InputError for tables in parts.
+    """
+    alone = ColumnsAlone(random_state=seed).fit(X, None, weight)
     whole = find_gaps(alone._cell_encoder, alone._cell_margins, X, "AutoImputer")
-    noise = RowNoise(row_hashes(whole.cells, whole.missing), seed)
-    judged = np.argsort(noise.uniform(1)[:, 0], kind="stable")[:MOST_JUDGED]
-    hidden = (noise.uniform(whole.cells.shape[1]) < share) & ~np.isnan(whole.cells)
-    rows = np.sort(judged)
+    noise = RowNoise(row_hashes(_places(alone._cell_margins, whole.cells), whole.missing), seed)
+    rows = np.sort(np.argsort(noise.uniform(1)[:, 0], kind="stable")[:MOST_ROWS])
+    known = ~np.isnan(whole.cells)[rows]
+    expected = max(share * float(known.sum()), 1.0)
     frame = whole.table.take(rows).as_frame().reset_index(drop=True)
-    return read_input(frame), read_input(with_hidden(frame, whole.places, hidden[rows]))
+    masked = [
+        read_input(with_hidden(frame, whole.places, known & (noise.uniform(known.shape[1])[rows] < share)))
+        for _ in range(min(MOST_ROUNDS, math.ceil(ENOUGH_CELLS / expected)))
+    ]
+    return HiddenCells(read_input(frame), validate_weight(weight, len(whole.cells))[rows], masked)
+
+
+def _places(margins: Sequence[Margin], cells: FloatArray) -> FloatArray:
+    """The share of its column below each cell (N, J), to seven digits."""
+    middle = [np.mean(margin.span(own), axis=0) for margin, own in zip(margins, cells.T, strict=True)]
+    out = np.stack(middle, axis=1) if middle else np.zeros(cells.shape)
+    found: FloatArray = np.where(np.isnan(cells), np.nan, out).astype(np.float32).astype(np.float64)
+    return found
 
 
 def with_hidden(table: pd.DataFrame, places: Sequence[int], hidden: NDArray[np.bool_]) -> pd.DataFrame:
@@ -79,30 +118,50 @@ def with_hidden(table: pd.DataFrame, places: Sequence[int], hidden: NDArray[np.b
     return out
 
 
-def told_by(model: Any, table: InputTable, masked: InputTable) -> dict[str, ToldColumn]:
-    """What a model says of the cells that are in the table and not in the masked one."""
-    margins, encoder = model._cell_margins, model._cell_encoder
-    true = find_gaps(encoder, margins, table, "AutoImputer")
-    gaps = find_gaps(encoder, margins, masked, "AutoImputer")
-    asked = gaps.missing & ~np.isnan(true.cells)
-    laws = model._complete(Gaps(gaps.source, gaps.table, gaps.places, gaps.cells, asked), 0, None)
+def told_by(make: Callable[[], Any], hidden: HiddenCells) -> dict[tuple[int, str], ToldColumn]:
+    """What a new model, fitted to each masked table, says of the cells that are hidden there."""
+    out = {}
+    for number, masked in enumerate(hidden.masked):
+        model = make().fit(masked, None, hidden.weight)
+        margins, encoder = model._cell_margins, model._cell_encoder
+        true = find_gaps(encoder, margins, hidden.table, "AutoImputer").cells
+        gaps = find_gaps(encoder, margins, masked, "AutoImputer")
+        asked = gaps.missing & ~np.isnan(true)
+        laws = model._complete(Gaps(gaps.source, gaps.table, gaps.places, gaps.cells, asked), 0, None)
+        for j, (margin, cells) in enumerate(zip(margins, laws, strict=True)):
+            if len(rows := cells.rows):
+                own = ToldColumn(margin, law_of(margin, cells), true[rows, j], hidden.weight[rows])
+                out[number, margin.name] = own
+    return out
+
+
+def column_scores(told: Told) -> dict[str, float]:
+    """The mean score of each column over all cells that were hidden in it, once or more."""
+    columns: dict[str, list[ToldColumn]] = {}
+    for (_, name), own in told.items():
+        columns.setdefault(name, []).append(own)
     return {
-        margin.name: ToldColumn(margin, law_of(margin, cells), true.cells[cells.rows, j])
-        for j, (margin, cells) in enumerate(zip(margins, laws, strict=True))
-        if len(cells.rows)
+        name: float(np.average([own.score for own in each], weights=[own.weight.sum() for own in each]))
+        for name, each in columns.items()
     }
+
+
+def yardsticks(usual: Told) -> dict[str, float]:
+    """What scores of columns are divided by: those of the column alone, if it has more than one value."""
+    spread = {
+        name: 1.0 if own.is_label else float(own.margin.edge[-1] - own.margin.edge[0])
+        for (_, name), own in usual.items()
+    }
+    scores = column_scores(usual)
+    return {name: max(score, LEAST_SCORE * spread[name]) for name, score in scores.items() if score > 0}
 
 
 def figures_of(own: Told, usual: Told) -> CellFigures:
     """Mean ratios of scores to those of columns alone, over columns."""
-    alone = {name: float(column.scores.mean()) for name, column in usual.items()}
-    ratio = {
-        name: float(column.scores.mean()) / max(alone[name], LEAST_SCORE)
-        for name, column in own.items()
-        if alone.get(name, 0.0) > 0
-    }
-    is_label = {name: isinstance(column.law, LabelDistribution) for name, column in own.items()}
-    held = [_held(column) for column in own.values() if isinstance(column.law, CellDistribution)]
+    alone = yardsticks(usual)
+    ratio = {name: score / alone[name] for name, score in column_scores(own).items() if name in alone}
+    labels = {name for (_, name), column in own.items() if column.is_label}
+    numbers = [column for column in own.values() if not column.is_label]
 
     def mean(values: Any) -> float:
         """The mean, NaN of nothing."""
@@ -110,21 +169,26 @@ def figures_of(own: Told, usual: Told) -> CellFigures:
 
     return CellFigures(
         mean([*ratio.values()]) if ratio else 1.0,
-        mean([value for name, value in ratio.items() if not is_label[name]]),
-        mean([value for name, value in ratio.items() if is_label[name]]),
-        mean(np.concatenate(held)) if held else float("nan"),
+        mean([value for name, value in ratio.items() if name not in labels]),
+        mean([value for name, value in ratio.items() if name in labels]),
+        _coverage(numbers) if numbers else float("nan"),
     )
 
 
-def _held(column: ToldColumn) -> FloatArray:
-    """Whether cells are in their central 90 % intervals: (R,)."""
-    assert isinstance(column.law, CellDistribution)
-    low, high = column.law.interval(0.9).T
-    held: FloatArray = ((low <= column.true) & (column.true <= high)).astype(np.float64)
-    return held
+def _coverage(columns: Sequence[ToldColumn]) -> float:
+    """The share of cells in their central 90 % intervals."""
+    held = []
+    for column in columns:
+        assert isinstance(column.law, CellDistribution)
+        low, high = column.law.interval(0.9).T
+        held.append((low <= column.true) & (column.true <= high))
+    weight = np.concatenate([column.weight for column in columns])
+    return float(np.average(np.concatenate(held), weights=weight))
 
 
-def mixed(told: Sequence[Told], share: Mapping[bool, FloatArray]) -> dict[str, ToldColumn]:
+def told_by_mixture(
+    told: Sequence[Told], share: Mapping[bool, FloatArray]
+) -> dict[tuple[int, str], ToldColumn]:
     """What the mixture says of the columns of which all C models say something.
 
     share: by whether the column holds labels, (C,).
@@ -132,7 +196,6 @@ def mixed(told: Sequence[Told], share: Mapping[bool, FloatArray]) -> dict[str, T
     out = {}
     for name, first in told[0].items():
         if all(name in own for own in told):
-            laws = [own[name].law for own in told]
-            law = mixed_law(first.margin, laws, share[isinstance(first.law, LabelDistribution)])
-            out[name] = ToldColumn(first.margin, law, first.true)
+            law = mixed_law(first.margin, [own[name].law for own in told], share[first.is_label])
+            out[name] = first._replace(law=law)
     return out

@@ -16,7 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from nongauss.auto.cell_mixture import SALT, kept_shares, mixed_cells, shares_by_kind
 from nongauss.auto.columns_alone import ColumnsAlone
-from nongauss.auto.hidden_cells import CellFigures, ToldColumn, figures_of, hide, mixed, told_by
+from nongauss.auto.hidden_cells import (
+    CellFigures,
+    HiddenCells,
+    Told,
+    figures_of,
+    hide,
+    told_by,
+    told_by_mixture,
+)
 from nongauss.auto.normal_scores import NormalScores
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import (
@@ -35,9 +43,10 @@ from nongauss.rank_factor.estimator import RankFactorAnalysis
 from nongauss.tables.column import listed
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.filling import Gaps
-from nongauss.tables.frame import InputTable, read_input
+from nongauss.tables.frame import read_input
 from nongauss.tables.learn import is_parted
 from nongauss.tables.margins import Margin, RowNoise, row_hashes
+from nongauss.tables.rows import validate_weight
 
 ALONE = "columns alone"
 MIXTURE = "mixture"
@@ -60,11 +69,13 @@ CANDIDATES: dict[str, Callable[[int, int], CellImputer]] = {
 class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ignore[misc]
     """Imputes missing cells by the mixture of models that predicts hidden cells of the table best.
 
-    A `share` of the observed cells of each column is hidden; every candidate is fitted to the rest and
-    gives a distribution for each hidden cell. The mixture of these with the best score is what imputes, its
-    candidates fitted to the whole table. The score is the continuous ranked probability score for numbers and
-    grades and the log-loss for labels, each relative to that of the column alone; both kinds of columns have
-    shares of their own. A row is drawn from one model, as far as those shares are alike.
+    A `share` of the observed cells of each column is hidden (in small tables up to three times); every
+    candidate is fitted to the rest and gives a distribution for each hidden cell. The shares of candidates
+    are those with the least score of their mixture; columns alone are taken where that mixture is not better
+    than they are by two standard errors. The score is the continuous
+    ranked probability score for numbers and grades and the log-loss for labels, each relative to that of the
+    column alone; both kinds of columns have shares of their own. Candidates that have a share are fitted to
+    the whole table. A row is drawn from one model, as far as shares are alike. Rows of weight 0 take no part.
 
     Parameters
     ----------
@@ -83,7 +94,7 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
         The share of each in the distributions of "numbers and grades" and of "labels".
     leaderboard_ : DataFrame
         For each candidate and the mixture the score, its parts (see `CellFigures`), seconds, and the error if
-        it failed.
+        it failed. The mixture's figures are of the cells that its shares were chosen by, so they flatter it.
     why_ : str
         What imputes, in a sentence.
 
@@ -122,17 +133,16 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
         names = self._names()
         seed = self._key_seed(self.random_state)
         began = time.perf_counter()
-        is_choice = len(names) > 1
-        table = read_input(X, "AutoImputer") if is_choice and not (is_parted(X) or issparse(X)) else X
+        table, weight = _counted(X, sample_weight)
         judged = Judgement(_unjudged(names), {})
-        if is_choice:
-            judged = judge(names, table, float(self.share), seed)
+        if len(names) > 1:
+            judged = judge(names, table, weight, float(self.share), seed)
         self.leaderboard_ = judged.board
-        fine = self.leaderboard_[self.leaderboard_["failed"] == ""]
-        if not len(fine):
+        fine = [*self.leaderboard_["candidate"][self.leaderboard_["failed"] == ""]]
+        if not fine:
             raise InputError(f"No candidate could be fitted: {self.leaderboard_['failed'].iloc[0]}")
-        first = str(fine["candidate"].iloc[0])
-        self._fit_models(judged.shares or {kind: {first: 1.0} for kind in KINDS}, table, sample_weight, seed)
+        first = ALONE if ALONE in fine else str(fine[0])
+        self._fit_models(judged.shares or {kind: {first: 1.0} for kind in KINDS}, table, weight, seed)
         self.why_ = _why(self.leaderboard_, self.weights_)
         self._seed = seed
         trace = [{"iteration": 1, "bound": 0.0, "seconds": time.perf_counter() - began}]
@@ -233,21 +243,25 @@ class Judgement(NamedTuple):
     shares: dict[bool, dict[str, float]]
 
 
-def judge(names: Sequence[str], X: Any, share: float, seed: int) -> Judgement:
-    """Candidates and their mixture by how well they tell hidden cells of a table."""
+def judge(names: Sequence[str], X: Any, weight: ArrayLike | None, share: float, seed: int) -> Judgement:
+    """Candidates and their mixture by how well they tell hidden cells of a table.
+
+    No shares where no hidden cell tells candidates apart, and of a table of one column.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        table, masked = hide(X, share, seed)
-        usual = told_by(ColumnsAlone(random_state=seed).fit(masked), table, masked)
-        told: dict[str, dict[str, ToldColumn]] = {}
-        lines = [_tried(name, told, (table, masked), usual, seed) for name in names]
+        hidden = hide(X, weight, share, seed)
+        usual = told_by(lambda: ColumnsAlone(random_state=seed), hidden)
+        told: dict[str, Told] = {}
+        lines = [_tried(name, told, hidden, usual, seed) for name in names]
         each = [*told.values()]
         found: dict[bool, FloatArray] = {}
-        if len({line["score"] for line in lines if not line["failed"]}) > 1:
-            is_model = np.array([name != ALONE for name in told])
-            found = kept_shares(shares_by_kind(each, usual, is_model))
+        scores = {line["score"] for line in lines if not line["failed"]}
+        if len(scores) > 1 and hidden.table.shape[1] > 1:
+            alone = [*told].index(ALONE) if ALONE in told else None
+            found = kept_shares(shares_by_kind(each, usual, alone))
         if found:
-            figures = figures_of(mixed(each, found), usual)
+            figures = figures_of(told_by_mixture(each, found), usual)
             lines.append({"candidate": MIXTURE, **figures._asdict(), "seconds": 0.0, "failed": ""})
     board = pd.DataFrame(lines).sort_values("score", kind="stable", na_position="last", ignore_index=True)
     shares = {
@@ -259,23 +273,40 @@ def judge(names: Sequence[str], X: Any, share: float, seed: int) -> Judgement:
 
 def _tried(
     name: str,
-    told: dict[str, dict[str, ToldColumn]],
-    tables: tuple[InputTable, InputTable],
-    usual: dict[str, ToldColumn],
+    told: dict[str, Told],
+    hidden: HiddenCells,
+    usual: Told,
     seed: int,
 ) -> dict[str, Any]:
     """The line of one candidate; what it says of the hidden cells is put to `told`."""
     began, failed = time.perf_counter(), ""
-    table, masked = tables
     figures = CellFigures(*(np.nan,) * 4)
     try:
-        model: Any = CANDIDATES[name](seed, 0)
-        told[name] = told_by(model.fit(masked), table, masked)
+        told[name] = told_by(lambda: CANDIDATES[name](seed, 0), hidden)
         figures = figures_of(told[name], usual)
     except FAILURES as error:
         failed = str(error) or type(error).__name__
     seconds = time.perf_counter() - began
     return {"candidate": name, **figures._asdict(), "seconds": seconds, "failed": failed}
+
+
+def _counted(X: Any, weight: ArrayLike | None) -> tuple[Any, Any]:
+    """The rows of a table that have a weight, and their weights; a table in parts as it is.
+
+    Raises InputError for a sparse table.
+    """
+    if issparse(X):
+        raise InputError(
+            "AutoImputer fills dense tables; a sparse one has no gaps: its empty cells are zeros. Give "
+            "X.toarray() with NaN in the cells that are missing."
+        )
+    if is_parted(X):
+        return X, weight
+    table = read_input(X, "AutoImputer")
+    if weight is None:
+        return table, None
+    each = validate_weight(weight, len(table))
+    return (table, each) if each.all() else (table.take(each > 0), each[each > 0])
 
 
 def _unjudged(names: Sequence[str]) -> pd.DataFrame:
@@ -303,10 +334,17 @@ def _why(board: pd.DataFrame, weights: pd.DataFrame) -> str:
     if MIXTURE not in score.index:
         told = "no hidden cell told the candidates apart" if len(score) > 1 else "no other candidate could"
         return f"{first} fills the missing cells: {told}{beside}."
+    others = [f"{name} {x:.2f}" for name, x in score.items() if name != MIXTURE and np.isfinite(x)]
+    if [*shares.index] == [ALONE]:
+        return (
+            f"{ALONE} fills the missing cells: on hidden cells no mixture of models was better by two "
+            f"standard errors ({', '.join(others)}){beside}."
+        )
     parts = [f"{name} ({100 * share:.0f} %)" for name, share in shares.items()]
-    subject = f"A mixture of {' and '.join([', '.join(parts[:-1]), parts[-1]])}" if len(parts) > 1 else first
-    others = [f"{name} {own:.2f}" for name, own in score.items() if name != MIXTURE and np.isfinite(own)]
+    is_mixture = len(parts) > 1
+    subject = f"A mixture of {' and '.join([', '.join(parts[:-1]), parts[-1]])}" if is_mixture else first
+    own = score[MIXTURE if is_mixture else first]
     return (
-        f"{subject} fills the missing cells: on hidden cells its score is {score[MIXTURE]:.2f} of that of "
+        f"{subject} fills the missing cells: on hidden cells its score is {own:.2f} of that of "
         f"columns alone ({', '.join(others)}){beside}."
     )

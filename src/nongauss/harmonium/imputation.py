@@ -37,6 +37,8 @@ MOST_DIRECTIONS = 100
 """Columns are read out of the features' so many main directions: else 500 features took minutes to read."""
 N_DRAWS = 20
 """Draws of the features of a row."""
+OWN_SALT = 15_485
+"""What is added to the seed for what cells have of their own, so that first draws are those of fewer."""
 MOST_SHARED = 0.9
 """Most of what is left of a column that the uncertainty of the features may be."""
 
@@ -201,16 +203,18 @@ def complete(
     """
     n = N_DRAWS if n is None else n
     mean, spread = _features(machine, *encoded)
-    noise = RowNoise(row_hashes(*encoded), seed)
+    hashes = row_hashes(*encoded)
+    noise, own_noise = RowNoise(hashes, seed), RowNoise(hashes, seed + OWN_SALT)
     K = mean.shape[1]
-    draws = []
+    draws, own = [], []
     for _ in range(n):
+        own.append(own_noise.uniform(len(reader.margins)))
         if machine.units == "binary":
             draws.append((noise.uniform(K) < mean).astype(np.float64))
         else:
             draws.append(mean + spread * noise.normal(K))
     return [
-        _cells(margin, readout, np.flatnonzero(missing[:, j]), mean, draws, noise)
+        _cells(margin, readout, np.flatnonzero(missing[:, j]), mean, draws, [each[:, j] for each in own])
         for j, (margin, readout) in enumerate(zip(reader.margins, reader.readouts, strict=True))
     ]
 
@@ -221,11 +225,11 @@ def _cells(
     rows: NDArray[np.intp],
     mean: FloatArray,
     draws: list[FloatArray],
-    noise: RowNoise,
+    own: list[FloatArray],
 ) -> OrderedCells | LabelCells:
-    """What drawn features say of the missing cells of one column."""
+    """What drawn features say of the missing cells of one column, drawn at places `own` (N,) of laws."""
     W, level = readout.weights[:-1], readout.weights[-1]
-    uniform = noise.uniform(len(draws))[rows].T
+    uniform = np.stack(own)[:, rows]
     expected = mean[rows] @ W + level
     drawn = [expected + readout.shared * ((z - mean)[rows] @ W) for z in draws]
     if _by_value(margin):

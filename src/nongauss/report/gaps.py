@@ -20,7 +20,7 @@ from nongauss.report.text import for_readers
 from nongauss.tables.frame import InputTable, read_input
 
 _MOST_PANELS, _MOST_CELLS, _MOST_LISTED = 12, 8, 100
-_NO_GAIN, _CLEAR = 0.98, 0.03
+_NO_GAIN, _CLEAR = 0.02, 0.03
 _MODELS = {
     "rank_factor": "rank factors",
     "harmonium": "a harmonium",
@@ -115,6 +115,14 @@ def _filler(imputer: Any) -> str:
     return f"a mixture of {', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def _line_of_filler(imputer: Any) -> pd.Series[Any]:
+    """The line of the leaderboard of what imputes, which need not be the first."""
+    board = imputer.leaderboard_.set_index("candidate")
+    names = list(imputer.models_)
+    line: pd.Series[Any] = board.loc["mixture" if len(names) > 1 else names[0]]
+    return line
+
+
 def _first_sentence(columns: Sequence[FilledColumn], still_open: Sequence[str], table: InputTable) -> str:
     """How many cells were missing, and whether all are filled."""
     n_cells = table.shape[0] * table.shape[1]
@@ -138,9 +146,9 @@ def _first_sentence(columns: Sequence[FilledColumn], still_open: Sequence[str], 
 def _sentences(imputer: Any, columns: Sequence[FilledColumn]) -> list[str]:
     """How the model was chosen, how well it does, and which columns are the most and the least sure."""
     said = [_on_choice(imputer)]
-    best = imputer.leaderboard_.iloc[0]
-    if np.isfinite(best["coverage"]):
-        said.append(f"Of the hidden numbers, {100 * best['coverage']:.0f} % lay in their 90 % intervals.")
+    coverage = float(_line_of_filler(imputer)["coverage"])
+    if np.isfinite(coverage):
+        said.append(f"Of the hidden numbers, {100 * coverage:.0f} % lay in their 90 % intervals.")
     told = [c for c in columns if not c.is_single]
     own = sorted((c for c in told if not c.is_label), key=lambda c: -c.how_sure)
     if len(own) > 1 and own[0].how_sure - own[-1].how_sure > _CLEAR:
@@ -164,15 +172,17 @@ def _on_choice(imputer: Any) -> str:
     if len(board) == 1:
         name = _filler(imputer)
         return f"The model, {name}, was requested: no other was tried, and its accuracy was not evaluated."
-    score = float(board["score"].iloc[0])
     hidden = "To choose the model, observed cells were hidden and predicted from the others"
-    if score > _NO_GAIN:
+    if "mixture" not in set(board["candidate"]):
+        return f"{hidden}. They did not tell the models apart; {_filler(imputer)} was taken."
+    gain = 1.0 - float(_line_of_filler(imputer)["score"])
+    if gain < _NO_GAIN:
         return (
-            f"{hidden}. No model predicted them better than each column's own distribution: here the "
-            "other columns carry almost no information about a missing cell."
+            f"{hidden}. What fills the table predicted them no better than each column's own distribution: "
+            "here the other columns carry almost no information about a missing cell."
         )
     return (
-        f"{hidden}. The best was {_filler(imputer)}, whose errors were {100 * (1 - score):.0f} % below "
+        f"{hidden}. By them {_filler(imputer)} was chosen, whose errors were {100 * gain:.0f} % below "
         "those of each column's own distribution."
     )
 
