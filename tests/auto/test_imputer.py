@@ -97,7 +97,7 @@ def test_few_rows_of_noise_are_told_by_columns_alone(seed):
 
     assert score(model) <= 1.01 * score(usual)
     assert list(model.models_) == [ALONE]
-    assert "no mixture of models was better by two standard errors" in model.why_
+    assert "no mixture of models was better by a standard error" in model.why_
 
 
 def test_rows_of_weight_zero_are_as_gone():

@@ -24,7 +24,7 @@ LEAST_SHARE = 0.05
 """A candidate that has less than this of either kind of column is left out, which saves its fit."""
 PRIOR = 0.1
 """How much -log of each share counts, where a hidden cell told by its column alone counts 1."""
-CLEAR = 2.0
+CLEAR = 1.0
 """Standard errors by which the mixture has to be better than columns alone."""
 SALT = 7_919
 """What is added to the seed of the draws for the candidate that each row's draw is of."""
