@@ -80,6 +80,20 @@ def test_rows_with_gaps_are_predicted_without_their_target(likelihood):
         assert_allclose(law[[n]].std, expected.std, rtol=0.02)
 
 
+def test_rows_are_left_out_as_fitted_where_only_the_group_has_gaps():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    X[:, 1] = rng.integers(0, 4, size=60)
+    X[rng.random(60) < 0.2, 1] = np.nan
+    y = y + np.nan_to_num(X[:, 1])
+    model = SparseGPRegressor(group=1, n_scales=1, n_inducing=60, random_state=0).fit(X, y)
+    assert model.is_exact_
+    target = model._scaler.transform(y[:, None])
+    rows = FittedRows.of(model, X, target, np.ones(60), np.zeros(60)).rows.X
+    apart = np.abs(rows[:, None] - np.asarray(model.posterior_.Z)[None]).max(axis=2)
+    assert_allclose(apart.min(axis=1), 0.0, atol=1e-6)
+
+
 def test_rows_with_gaps_are_as_probable_as_new_ones():
     """A cell was drawn given the target, which flatters the row where it stands in the fit."""
     rng = np.random.default_rng(3)

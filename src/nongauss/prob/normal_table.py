@@ -60,7 +60,8 @@ def located(a: Numbers) -> Located:
     np.minimum(within, kind(_RIGHT - 0.25 * _WIDTH), out=within)
     shifted = within - kind(_LEFT)
     shifted *= kind(1.0 / _WIDTH)
-    cell = shifted.astype(np.intp)
+    with np.errstate(invalid="ignore"):  # of NaN the cell is any
+        cell = shifted.astype(np.intp)
     within -= _at(cell, _table(a.dtype.char).middles)  # which are exact in both precisions
     return Located(a, cell, within)
 

@@ -98,9 +98,8 @@ class FittedRows(NamedTuple):
         if donors is not None:
             encoded, missing = model._with_gaps(X)
             encoded = rounded(model._as_rows(encoded))
-            if missing.any():  # drawn once each, given the target
-                some = Stream([Encoded(filled, columns, weight)], in_memory=True)
-                filled = next(iter(completed_rows(encoder, some).each(itself))).X
+            some = Stream([Encoded(filled, columns, weight)], in_memory=True)
+            filled = next(iter(completed_rows(encoder, some).each(itself))).X  # gaps: once, given the target
         y = taken_back(columns[:, :-1].astype(np.float64), read_as)
         y = y[:, 0] if y.shape[1] == 1 else y
         as_fitted = np.clip(filled.astype(np.float64), -FARTHEST, FARTHEST)
