@@ -84,7 +84,7 @@ def test_mean_variance_quantiles_and_draws_are_of_one_law():
     members = [member(seed, 4) for seed in range(2)]
     factor = tails.averaged(np.array([0.0, 3.0, 1.0, 0.0, 0.0]))
     made = ensemble(*members, inflation=1.3, skewness=0.5, centre=1.0, scale=2.0, factor=factor)
-    made = made._replace(spread=0.5)
+    made = made._replace(spread_kept=0.5)
     X = np.random.default_rng(0).normal(size=(3, 2))
     law = exact_law.law_of(made, X, squeeze=True)
     mean, variance = made.moments(X)

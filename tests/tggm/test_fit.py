@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
 
 from nongauss import TGGMRegressor
 from nongauss.core.device import replace
@@ -16,6 +17,7 @@ from nongauss.optimise.course import Status
 from nongauss.tggm import calibration, fit
 from nongauss.tggm.exact_law import law_of
 from nongauss.tggm.params import first_state
+from nongauss.tggm.updates import few_held_out
 from tggm.small import CONFIG, RECIPE, ensemble_of, made_rows, one_unit
 
 
@@ -79,7 +81,42 @@ def test_an_average_of_members_that_disagree_is_no_wider_than_its_errors():
         low, high = law_of(ensemble, new, squeeze=True).interval(0.9).T
         return float(np.mean((low <= y) & (y <= high)))
 
-    assert 0.89 < covered(made.ensemble) < 0.95 < covered(made.ensemble._replace(spread=1.0))
+    assert 0.89 < covered(made.ensemble) < 0.95 < covered(made.ensemble._replace(spread_kept=1.0))
+
+
+def test_intervals_of_a_hundred_rows_cover_new_ones():
+    """Ten held-out rows of a member choose its epoch, and fifty the rest: their errors are smaller than those
+    of new rows."""
+    covered = []
+    for seed in (0, 7):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1100, 2))
+        y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.4 * rng.normal(size=1100)
+        model = TGGMRegressor(posterior="moments", max_epochs=200, random_state=0).fit(X[:100], y[:100])
+        low, high = model.predict_interval(X[100:], coverage=0.9).T
+        covered.append(np.mean((low <= y[100:]) & (y[100:] <= high)))
+    assert 0.86 < np.mean(covered) < 0.94
+
+
+def test_members_of_few_held_out_rows_have_one_best_epoch():
+    table = fit.table_of(made_rows(60), None, RECIPE, False)
+    for config in (CONFIG, replace(CONFIG, method="bp")):  # on the host, and compiled
+        result, _ = fit.fit(0, made_rows(60), config, RECIPE)
+        assert len(np.unique(result.state.best_epoch)) == len(np.unique(result.state.best_score)) == 1
+    assert few_held_out(table.held[2])
+    assert not few_held_out(fit.table_of(made_rows(400), None, RECIPE, False).held[2])
+
+
+def test_squared_errors_of_few_rows_are_taken_as_larger():
+    """The members are right: of a factor 1 + s the part 1 - s, and of 1 the part s = 12 / (n + 12)."""
+    params = ensemble_of(*[_far_from_the_cut(np.zeros(1)) for _ in range(5)])
+    normal = norm.ppf((np.arange(200) + 0.5) / 200)
+    for few in (normal[10::20], normal):
+        found = fit.calibrated(
+            params, CONFIG, held_for(params, np.tile(few / np.sqrt(np.mean(few**2)), (5, 1)))
+        ).ensemble
+        share = 12.0 / (5 * len(few) + 12.0)
+        assert found.inflation[0] == pytest.approx((1.0 - share) * (1.0 + share) + share, rel=1e-3)
 
 
 def _far_from_the_cut(way):

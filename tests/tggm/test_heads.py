@@ -52,7 +52,7 @@ def test_the_objective_is_the_log_density_of_the_mixture(fitted):
 def test_predictions_have_the_moments_and_the_mass_of_the_mixture(fitted):
     ensemble = fitted.ensemble_
     plain = ensemble._replace(
-        inflation=np.ones(1), tails=type(ensemble.tails)(np.inf, np.ones(1), np.ones(1)), spread=1.0
+        inflation=np.ones(1), tails=type(ensemble.tails)(np.inf, np.ones(1), np.ones(1)), spread_kept=1.0
     )
     weights, means, sds = plain.components(np.array([[0.7]]))
     assert weights.shape == (1, 6)  # two members of three heads

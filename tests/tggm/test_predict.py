@@ -28,7 +28,7 @@ BP = replace(CONFIG, method="bp")
 def ensemble(*members, config=CONFIG, inflation=1.0, skewness=1.0, centre=0.0, scale=1.0, spread=1.0):
     n_outputs = len(members[0].b1)
     centre, scale = np.full(n_outputs, centre), np.full(n_outputs, scale)
-    return Ensemble(ensemble_of(*members), config, inflation, skewness, centre, scale, spread=spread)
+    return Ensemble(ensemble_of(*members), config, inflation, skewness, centre, scale, spread_kept=spread)
 
 
 def inputs(n_rows, n_inputs=2):

@@ -189,7 +189,7 @@ class TGGM(TableEstimator):
             donors = getattr(self, "_donors", None)
         result, ensemble = fit.go_on(seed, data, reading.completed(config), recipe, former)
         if former is not None:
-            names = ("inflation", "skewness", "tails", "spread")
+            names = ("inflation", "skewness", "tails", "spread_kept")
             ensemble = ensemble._replace(**{name: getattr(self.ensemble_, name) for name in names})
         self._keep(reading, ensemble)
         self._momenta = fit.momenta_of(result.state)

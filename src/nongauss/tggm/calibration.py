@@ -24,8 +24,13 @@ SKEWNESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
 POWERS = (1.0, 0.5, 0.0)
 """Powers of the inflation by squared errors that are tried: as it is, half of it in logs, none."""
 
-SPREAD_KEPT = 0.5
-"""Share of the variance between members' means that the law has once held-out rows have set its variance."""
+SPREAD_KEPT, ROWS_THAT_HALVE = 0.5, 50.0
+"""Share of the variance between members' means that the law keeps once many held-out rows have set its
+variance, and how many of them take half of the rest away."""
+
+CHOICES = 12.0
+"""What held-out rows choose beside the variance (epochs, heads, objective, power, skewness, tails), in rows:
+the mean of n squared errors is too small by about a share CHOICES / (n + CHOICES)."""
 
 LEAST_SHORTER = 0.25
 """Least factor of squared errors by which averaging the members may shorten them."""
@@ -41,12 +46,13 @@ class CalibratedEnsemble(NamedTuple):
     """An ensemble as held-out rows set it, and what they say of it.
 
     `log_density`: theirs, nats a row, -inf without any. `non_gaussian`: the statistic of Jarque and Bera of
-    their standardised errors, 0 without any.
+    their standardised errors, 0 without any. `n_rows`: how many they are.
     """
 
     ensemble: Ensemble
     log_density: float = -math.inf
     non_gaussian: float = 0.0
+    n_rows: int = 0
 
 
 def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | None) -> CalibratedEnsemble:
@@ -57,34 +63,38 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
     is the inflation of each output by squares. A few far errors decide squares, so its powers of `POWERS`
     are tried. That, the share of skewness of `SKEWNESSES` and the tails of `tails.DEGREES` are those with the
     highest log density of held-out errors, shortened to those of the ensemble, sqrt((a - b) / a); the other
-    tails keep a part by their probability. Of the spread, which comes on top in the law, `SPREAD_KEPT` stays:
-    more would count twice what the factor has found. Without held-out rows the model is taken at its word,
-    and so are the probabilities of labels.
+    tails keep a part by their probability. The n rows have chosen a lot: squares are taken 1 + c / (n + c)
+    times, beside c = `CHOICES` rows of ratio 1. Of the spread, on top in the law, all stays where rows are
+    few, `SPREAD_KEPT` where they are many: more would count twice what the factor has found. Without held-out
+    rows the model is taken at its word; so are the probabilities of labels.
     """
     n_outputs = params.n_outputs
     plain = Ensemble(params, config, np.ones(n_outputs), 1.0, np.zeros(n_outputs), np.ones(n_outputs))
     if held is None or config.n_classes:
         return CalibratedEnsemble(plain)
     X, Y, weight = (np.asarray(part)[:, :MOST_TO_CALIBRATE].astype(np.float64) for part in held)
-    error, variance, spread = _errors_of(params, config, X, Y)
+    error, variance, between = _errors_of(params, config, X, Y)
+    few = CHOICES / ((n_rows := int((weight > 0).sum())) + CHOICES)
     limits = INFLATIONS_IN_DEPTH if config.prior == "mean_field" else INFLATIONS
     # a - b = sum_en w_en [(y_en - m_e(x_en))^2 - var_e'(m_e'(x_en))] / V_e(x_en) / sum_en w_en
-    a, b = ((weight[..., None] * part / variance).sum((0, 1)) / weight.sum() for part in (error**2, spread))
-    inflation = np.where((Y[:1, :1] == Y).all((0, 1)), 1.0, np.clip(a - b, *limits))  # constant: as it is
-    shorter = np.sqrt(np.clip((a - b) / np.maximum(a, predict.TINY), LEAST_SHORTER, 1.0))
+    a, b = ((weight[..., None] * part / variance).sum((0, 1)) / weight.sum() for part in (error**2, between))
+    is_constant = (Y[:1, :1] == Y).all((0, 1))
+    inflation = np.where(is_constant, 1.0, np.clip((1.0 - few) * (1.0 + few) * (a - b) + few, *limits))
+    shorter = np.sqrt((1.0 + few) * np.clip((a - b) / np.maximum(a, predict.TINY), LEAST_SHORTER, 1.0))
     shares = (1.0,) if config.method == "bp" or params.gate else SKEWNESSES
+    plain = plain._replace(spread_kept=1.0 - (1.0 - SPREAD_KEPT) * n_rows / (n_rows + ROWS_THAT_HALVE))
     best = None
     for power in POWERS:
         set_ = plain._replace(inflation=inflation**power)
         density = exact_law.row_density(set_, X) if set_.is_exact else _mixture_density(set_, X)
         share, factor, found = _shape_of(density, shorter * error, weight, shares)
         if best is None or found > best[1]:
-            best = set_._replace(skewness=share, tails=factor, spread=SPREAD_KEPT), found, density
+            best = set_._replace(skewness=share, tails=factor), found, density
         shares = (share,)
     assert best is not None
     alone = _shape_of(best[2], error, weight, (best[0].skewness,))[2]
     normal = _jarque_bera((error / np.sqrt(variance))[..., 0], weight) if n_outputs == 1 else 0.0
-    return CalibratedEnsemble(best[0], alone / weight.sum(), normal)
+    return CalibratedEnsemble(best[0], alone / weight.sum(), normal, n_rows)
 
 
 def _errors_of(

@@ -101,7 +101,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         Passes over the rows.
     early_stopping : bool, default True
         Hold out `validation_fraction` of the rows from each member (different rows for each), keep its best
-        epoch, stop when no member has improved for `n_iter_no_change` epochs, and calibrate the variance.
+        epoch (below 25 such rows a member, the epoch that is best for all), stop when no member has improved
+        for `n_iter_no_change` epochs, and calibrate the variance.
         With fewer than 20 distinct rows, all are used for training.
     validation_fraction : float in (0, 1), default 0.1
         At most 1 / n_members, because each member holds out different rows.

@@ -37,8 +37,9 @@ N_HEADS = 3
 FEWEST_VALUES = 0.25
 """Distinct targets, as a share of the rows, from which on it has: a head would close in on whole numbers."""
 
-LEAST_GAIN = 0.01
-"""Nats a row by which held-out rows must prefer heads: one output is simpler to look at."""
+LEAST_GAIN, LEAST_NATS = 0.01, 5.0
+"""Nats a row, and of all rows together, by which held-out rows must prefer heads: one output is simpler to
+look at, and a few rows can prefer heads by chance."""
 
 FAR_BELOW = 0.1
 """Nats a row: heads that are farther below one output after half of the epochs are left."""
@@ -146,7 +147,7 @@ def _further(
         if last.may_be_compared and last.found.log_density > first.found.log_density - FAR_BELOW:
             last = attempt(headed, MORE_HEADS_EPOCHS, epochs, last, anew=False)
             heads = heads.or_better(last)
-        best = first.or_better(heads, LEAST_GAIN)
+        best = first.or_better(heads, max(LEAST_GAIN, LEAST_NATS / max(first.found.n_rows, 1)))
     if last.may_be_compared and first.found.non_gaussian > SURELY_NOT_GAUSSIAN:
         last = attempt(replace(plain, posterior="exact"), EXACT_EPOCHS, epochs, first, anew=False)
         best = best.or_better(last)

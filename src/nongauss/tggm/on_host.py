@@ -23,7 +23,7 @@ from nongauss.tggm.closed_form import HostParams, value_and_gradient
 from nongauss.tggm.config import NetworkConfig
 from nongauss.tggm.data import TrainingTable
 from nongauss.tggm.params import WORST, limits, turned
-from nongauss.tggm.updates import FINAL_RATE, LARGEST_GRADIENT, WEIGHT_PRECISION
+from nongauss.tggm.updates import FINAL_RATE, LARGEST_GRADIENT, WEIGHT_PRECISION, few_held_out
 
 MOST_ROWS = 1_500
 """Rows up to which fits run here: beyond, compiled steps make up for their compilation."""
@@ -150,6 +150,8 @@ class HostEpochs(OnHost):
         weight = self.held.weight
         score = np.maximum((weight * found).sum(axis=1) / weight.sum(axis=1), np.float32(WORST))
         score = np.where(np.isnan(score), np.float32(WORST), score).astype(np.float32)
+        if few_held_out(weight):  # of numbers, as all tables here
+            score = np.full_like(score, score.mean())
         better = score > state.best_score + state.tol
         best = np.where(better[:, None], _flat(state.params), _flat(state.best))
         since = np.where(better, epoch, state.best_epoch)

@@ -57,8 +57,8 @@ class Ensemble(NamedTuple):
     `inflation` (P,): factor of every variance. `skewness` in [0, 1]: the share of the hidden variance that
     keeps its skewed shape, the rest of it being taken as Gaussian. `centre`, `scale` (P,): of the target.
     `tails`: how much heavier than the model's the tails are. `splines`: which encoded columns the network
-    takes in pieces as well; all methods take its inputs, `splines.joined(encoded)`. `spread`: the share of
-    the variance between members' means that their law has.
+    takes in pieces as well; all methods take its inputs, `splines.joined(encoded)`. `spread_kept`: the share
+    of the variance between members' means that their law has.
     """
 
     params: NetworkParams
@@ -69,7 +69,7 @@ class Ensemble(NamedTuple):
     scale: Float64[np.ndarray, " P"]
     tails: Tails = MODEL_TAILS
     splines: Splines = NO_SPLINES
-    spread: float = 1.0
+    spread_kept: float = 1.0
 
     def check_columns(self, n_columns: int) -> None:
         """Raises ValueError where the weights are not those of so many encoded columns."""
@@ -103,17 +103,17 @@ class Ensemble(NamedTuple):
     ) -> tuple[Float64[np.ndarray, "N P"], Float64[np.ndarray, "N P"]]:
         """Mean and variance of y in original units at standardised rows.
 
-        Exact for the mixture of members: the average of their means; the average of their variances plus
-        the spread of their means, E[y] = avg_e m_e and Var[y] = avg_e v_e + spread avg_e (m_e - E[y])^2.
+        Exact for the mixture of members, a law that keeps `spread_kept` of the variance between their means:
+        E[y] = avg_e m_e and Var[y] = inflation avg_e v_e + spread_kept avg_e (m_e - E[y])^2.
         """
         mean, variance = member_moments_of(self.params, self.config, X)
-        total = self.inflation * variance.mean(axis=0) + self.spread * mean.var(axis=0)
+        total = self.inflation * variance.mean(axis=0) + self.spread_kept * mean.var(axis=0)
         return self.centre + self.scale * mean.mean(axis=0), self.scale**2 * total
 
     def drawn_together(self, mean: Float64[np.ndarray, "E N *P"]) -> Float64[np.ndarray, "E N *P"]:
-        """The members' means as their law has them: so near to their average that `spread` is left."""
+        """The members' means as their law has them: so near to their average that `spread_kept` is left."""
         middle = mean.mean(axis=0)
-        nearer: Float64[np.ndarray, "E N *P"] = middle + np.sqrt(self.spread) * (mean - middle)
+        nearer: Float64[np.ndarray, "E N *P"] = middle + np.sqrt(self.spread_kept) * (mean - middle)
         return nearer
 
     @property
