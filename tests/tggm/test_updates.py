@@ -155,9 +155,12 @@ judge = jax.jit(updates.HeldOutJudge(CONFIG))
 
 
 def held_for_two():
-    """Four rows for each of two members, some of them padding."""
-    rng = np.random.default_rng(0)
-    held = rng.normal(size=(2, 4, 2)), rng.normal(size=(2, 4, 1)), np.array([[1, 1, 1, 0], [2.0, 1, 0, 0]])
+    """Rows for each of two members, enough to judge a member by its own, some of them padding."""
+    rng, n = np.random.default_rng(0), updates.FEWEST_TO_JUDGE + 2
+    weight = np.ones((2, n))
+    weight[0, -1] = weight[1, -2:] = 0.0
+    weight[1, 0] = 2.0
+    held = rng.normal(size=(2, n, 2)), rng.normal(size=(2, n, 1)), weight
     return PaddedRows(None, np.ones(1), np.int32(1), held)
 
 

@@ -216,7 +216,8 @@ def give_shares(contenders: Sequence[Contender], weight: FloatArray) -> None:
 
     The law without columns predicts alone unless the mixture is ahead of it by `LEAST_GAIN` nats in all. Few
     rows do not tell so much: there the mixture has to be ahead at all, and the law without columns has the
-    share in it, beside the best mixture of the others, that `posterior_share` expects.
+    share in it, beside the best mixture of the others, that `posterior_share` expects, the less of it the
+    nearer rows come to `FEW_ROWS`.
     """
     inside = [c for c in contenders if c.log_density is not None]
     densities = np.stack([c.log_density for c in inside if c.log_density is not None])
@@ -239,5 +240,6 @@ def _beside_plain(densities: FloatArray, plain: NDArray[np.bool_], weight: Float
     shares = np.zeros(len(densities))
     shares[~plain] = stacked(densities[~plain], weight)
     told = posterior_share(mixed(densities, shares), densities[plain.argmax()], weight)
-    out: FloatArray = told * shares + (1.0 - told) * plain
+    kept = (1.0 - told) * (1.0 - weight.sum() / FEW_ROWS)
+    out: FloatArray = (1.0 - kept) * shares + kept * plain
     return out
