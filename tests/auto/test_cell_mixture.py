@@ -207,3 +207,8 @@ def test_the_mixture_is_better_than_its_parts_and_stands_in_a_file(tmp_path):
         pd.testing.assert_frame_equal(one, other)
     held = [laws[name].interval(0.9)[:, 0] <= full[name].to_numpy()[laws.rows(name)] for name in full]
     assert np.concatenate(held).mean() > 0.9
+
+
+def test_a_column_without_missing_cells_has_the_law_of_none(margins):
+    none = LabelCells(np.arange(0), np.empty((0, 3)), np.empty((2, 0), int))
+    assert law_of(margins[0], none).quantile(0.5).shape == (0,)

@@ -354,7 +354,7 @@ def law_of(
             return LabelDistribution(margin, cells.probabilities)
         up_to = np.cumsum(cells.probabilities, axis=1)
         edges = np.stack([up_to - cells.probabilities, up_to], axis=2)
-        return CellDistribution(margin, edges.reshape(len(up_to), -1))
+        return CellDistribution(margin, edges.reshape(len(up_to), 2 * up_to.shape[1]))
     return CellDistribution.of_scores(margin, cells.mean, cells.sd)
 
 
