@@ -28,19 +28,27 @@ def test_with_gaussian_noise_it_is_what_the_average_takes():
     assert_allclose(law.log_prob(data.y), expected, rtol=1e-5)
 
 
-def test_with_counts_it_is_q_without_the_row_s_site():
+def counts():
+    """Sixteen rows of counts, a process for them, and its parameters with six inducing inputs."""
     data, own = rows(16), model(Poisson())
     data = data._replace(y=np.random.default_rng(0).poisson(2.0, 16).astype(float))
-    at = params(own, [], data.X[:6])
+    return data, own, params(own, [], data.X[:6])
+
+
+def bound_without(n, own, at, data, sites):
+    """The bound and q by all sites but that of row n."""
+    kept = (np.arange(len(data.y)) != n)[:, None]
+    return bound_at(KernelBlocks(own, at, data), GaussianSites(sites.linear * kept, sites.precision * kept))
+
+
+def test_with_counts_it_is_q_without_the_row_s_site():
+    data, own, at = counts()
     bound = HyperObjective(own, data, at, False, False)
     blocks, q = bound.at_rest(at)
     posterior = posterior_at(bound, at)
     mean, variance = left_out_moments(posterior, data)
     for n in (0, 3, 11):
-        kept = (np.arange(16) != n)[:, None]
-        without = bound_at(
-            KernelBlocks(own, at, data), GaussianSites(q.sites.linear * kept, q.sites.precision * kept)
-        )
+        without = bound_without(n, own, at, data, q.sites)
         [(_, [basis])] = list(blocks)
         assert_allclose(mean[0, n, 0], own.offset[0] + without.centred[n, 0], atol=2e-3)
         expected = basis.diagonal[n] - basis.K[:, n] @ without.latents[0].W @ basis.K[:, n]
@@ -49,9 +57,7 @@ def test_with_counts_it_is_q_without_the_row_s_site():
 
 def test_without_a_row_no_more_is_open_than_in_the_prior():
     """Also where q(u) is not at the fixed point of its sites, so that a site is more than q says."""
-    data, own = rows(16), model(Poisson())
-    data = data._replace(y=np.random.default_rng(0).poisson(2.0, 16).astype(float))
-    at = params(own, [], data.X[:6])
+    data, own, at = counts()
     posterior = posterior_at(HyperObjective(own, data, at, False, False), at)
     astray = posterior._replace(offset=posterior.offset + 6.0)
     mean, variance = left_out_moments(astray, data)
@@ -61,19 +67,14 @@ def test_without_a_row_no_more_is_open_than_in_the_prior():
 
 
 def test_counts_are_told_at_other_places_by_q_without_their_sites():
-    data, own = rows(16), model(Poisson())
-    data = data._replace(y=np.random.default_rng(0).poisson(2.0, 16).astype(float))
-    at = params(own, [], data.X[:6])
+    data, own, at = counts()
     bound = HyperObjective(own, data, at, False, False)
     _, q = bound.at_rest(at)
     cavities = SparseCavities.of(posterior_at(bound, at), data)
     place = data.X + np.random.default_rng(1).normal(0.0, 0.3, data.X.shape)
     mean, variance = cavities.at(np.tile(place, (2, 1)), np.tile(np.arange(16), 2))
     for n in (0, 3, 11):
-        kept = (np.arange(16) != n)[:, None]
-        without = bound_at(
-            KernelBlocks(own, at, data), GaussianSites(q.sites.linear * kept, q.sites.precision * kept)
-        )
+        without = bound_without(n, own, at, data, q.sites)
         K, _ = own.kernels[0].forward(at.thetas[0], own.space, at.Z, place[n : n + 1])
         prior = own.kernels[0].diagonal(at.thetas[0], own.space, place[n : n + 1])
         latent = without.latents[0]

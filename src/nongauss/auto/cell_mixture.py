@@ -27,11 +27,11 @@ PRIOR = 0.1
 CLEAR = 1.0
 """Standard errors by which the mixture has to be better than columns alone."""
 SALT = 7_919
-"""What is added to the seed of the draws for the candidate that each row's draw is of."""
+"""Added to the seed, so that which candidate a row is drawn from does not depend on the values drawn."""
 
 
 class HiddenColumn(NamedTuple):
-    """What C candidates say of the R hidden cells of one column, as far as mixtures of them are judged by it.
+    """The numbers by which mixtures of C candidates are scored on the R hidden cells of one column.
 
     `told`: of labels the probabilities (C, R) of the true ones; of numbers and grades the T (C, C) with which
     the mean score of the mixture with shares w is w' T w. `part` (R,): how much of the mean each cell is.

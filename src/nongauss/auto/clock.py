@@ -119,7 +119,7 @@ class SearchTime:
         return int(n_rows * (left / self.expected(1.0, max(trial, SHORTEST), 1.0)) ** (1.0 / GROWTH))
 
     def looks_at(self, share: float) -> None:
-        """What comes after the fits is of this share of the rows alone."""
+        """Expect laws and figures to take this share of their time, since they see this share of the rows."""
         self.law, self.figures = share * self.law, share * self.figures
 
     def took(self, cost: float, seconds: float, trial: float | None, rows: float) -> None:

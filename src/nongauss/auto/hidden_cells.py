@@ -25,7 +25,8 @@ ENOUGH_CELLS, MOST_ROUNDS = 200, 3
 LEAST_CHANCE = 1e-4
 """A label to which less than this was given counts as this."""
 LEAST_SCORE = 1e-12
-"""What a column alone scores at least, in ranges of its numbers, in nats of its labels."""
+"""Least mean score of a column alone, by which others are divided: of numbers as a share of their range, of
+labels in nats."""
 
 
 class CellFigures(NamedTuple):
@@ -42,7 +43,7 @@ class CellFigures(NamedTuple):
 
 
 class ToldColumn(NamedTuple):
-    """What a model says of the hidden cells of one column, what they are and how much they count, (R,)."""
+    """A model's laws of the R hidden cells of one column, their true values (R,) and their weights (R,)."""
 
     margin: Margin
     law: CellDistribution | LabelDistribution
@@ -69,7 +70,7 @@ class ToldColumn(NamedTuple):
 
 
 Told = Mapping[tuple[int, str], ToldColumn]
-"""What a model says of hidden cells, by the number of the round in which they were hidden and the column."""
+"""A model's laws of hidden cells, by round and column: in small tables cells are hidden in several rounds."""
 
 
 class HiddenCells(NamedTuple):

@@ -72,10 +72,10 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
     A `share` of the observed cells of each column is hidden (in small tables up to three times); every
     candidate is fitted to the rest and gives a distribution for each hidden cell. The shares of candidates
     are those with the least score of their mixture; columns alone are taken where that mixture is not better
-    than they are by a standard error. The score is the continuous
-    ranked probability score for numbers and grades and the log-loss for labels, each relative to that of the
-    column alone; both kinds of columns have shares of their own. Candidates that have a share are fitted to
-    the whole table. A row is drawn from one model, as far as shares are alike. Rows of weight 0 take no part.
+    than they are by a standard error. The score is the continuous ranked probability score for numbers and
+    grades and the log-loss for labels, each relative to that of the column alone; both kinds of columns have
+    shares of their own. Candidates that have a share are fitted to the whole table. A row is drawn from one
+    model, as far as shares are alike. Rows of weight 0 take no part.
 
     Parameters
     ----------
