@@ -1,7 +1,11 @@
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 
+from nongauss import RankFactorClassifier
 from nongauss.rank_factor import calibration, predict
 from nongauss.rank_factor.fit import drawn, summary
 from nongauss.rank_factor.inference import VariationalBayes
@@ -122,3 +126,29 @@ def test_training_for_prediction_holds_out_enough_rows_a_fifth_at_a_time(n_rows,
     assert [len(fold) for fold in folds] == [size] * n_folds
     assert len(np.unique(np.concatenate(folds))) == n_folds * size
     assert len(calibration.folds_of(calibration.chosen_rows(9000, 0), 9000)[0]) == calibration.MOST
+
+
+def test_a_draw_with_large_coefficients_decides_as_one_with_small_ones_of_the_same_direction():
+    """Of separable classes: their hinges, all past their margin, do not tell the coefficients' size."""
+    state, _, _, _ = problem(n_outputs=1)
+    draw = drawn(state)
+    small, large = (draw._replace(beta=size * np.array([[[3.0, 4.0, 1.0]]])) for size in (1e3, 1e6))
+    f = decisions(small, state.z)
+    assert_allclose(f[:, 0], state.z.mean @ [0.6, 0.8] + 0.2, rtol=1e-6)
+    assert_allclose(decisions(large, state.z), f, rtol=1e-6)
+
+
+def test_probabilities_of_classes_far_apart_hold_though_the_draws_sizes_differ():
+    rng = np.random.default_rng(1)
+    y, new = np.repeat([0, 1], [20, 10]), np.repeat([0, 1], 100)
+    X, X_new = (1.5 * known[:, None] + rng.standard_normal((len(known), 20)) for known in (y, new))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = RankFactorClassifier(
+            2, inference="gibbs", n_chains=1, max_iter=60, n_draws=20, random_state=1
+        ).fit(X, y)
+    sizes = [np.linalg.norm(draw.beta[..., :-1]) for draw in model.draws_]
+    assert max(sizes) > 10 * min(sizes)
+    p = model.predict_proba(X_new)
+    assert (p.argmax(axis=1) == new).mean() > 0.95
+    assert -np.log(p[np.arange(200), new]).mean() < 0.25

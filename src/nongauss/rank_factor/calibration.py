@@ -165,7 +165,8 @@ def _with_machines(
         g = svm_mixture.expected_weights(svm_mixture.margins(experts, z, y)[1])
         system = svm_mixture.beta_system(experts, z, g, shares, y, weight, config.prior)
         experts = experts._replace(beta=solve(*system))
-    return draw._replace(beta=experts.beta.mean, beta_covariance=experts.beta.covariance)
+    known = draw.beta_covariance is None
+    return draw._replace(beta=experts.beta.mean, beta_covariance=None if known else experts.beta.covariance)
 
 
 def _platt(f: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[float, float]:

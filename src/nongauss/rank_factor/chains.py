@@ -1,6 +1,6 @@
 """Whether chains have mixed: what is watched of them, R-hat and effective draws, and the worst in words.
 
-What is watched is what a user reads: the bound, the size of the loadings, decision values or scores of some
+What is watched is what a user reads: the bound, the size of the loadings, decision values and scores of some
 rows, and loadings of columns that lie evenly in the table, their factors turned to one reference.
 """
 
@@ -27,14 +27,17 @@ def watched_columns(n_columns: int, n_factors: int) -> NDArray[np.intp]:
 
 
 def watched_numbers(model: RankState, rotation: FloatArray, bound: float) -> FloatArray:
-    """What is watched after a sweep, (1, n): the loadings last, (columns, K), turned by a rotation (K, K)."""
+    """What is watched after a sweep, (1, n): the loadings last, (columns, K), turned by a rotation (K, K).
+
+    Decision values are those of the first machine in units of its slopes, as predictions use them.
+    """
     some = model.A.mean[watched_columns(*model.A.mean.shape)] @ rotation
-    rows = model.z.mean[:N_WATCHED_ROWS]
-    beta = model.experts.beta.mean
-    told = rows @ (beta[0, :1, :-1] if beta.shape[1] else model.A.mean[:1]).T
+    rows, beta = model.z.mean[:N_WATCHED_ROWS], model.experts.beta.mean
+    told = [rows @ model.A.mean[0]]
     if beta.shape[1]:
-        told += beta[0, 0, -1]
-    return np.concatenate([[bound, (model.A.mean**2).sum()], told.ravel(), some.ravel()])[None]
+        slopes, offset = beta[0, 0, :-1], beta[0, 0, -1]
+        told.insert(0, (rows @ slopes + offset) / np.sqrt(1.0 + slopes @ slopes))
+    return np.concatenate([[bound, (model.A.mean**2).sum()], *told, some.ravel()])[None]
 
 
 def watched_names(
@@ -42,11 +45,11 @@ def watched_names(
 ) -> list[str]:
     """What the watched numbers are, of loadings (D, K) of columns with these names."""
     columns = watched_columns(*shape)
-    n_rows = n_watched - 2 - len(columns) * shape[1]
-    of_rows = "the decision value" if is_labelled else f"the score of column {names[0]!r}"
+    n_rows = (n_watched - 2 - len(columns) * shape[1]) // (1 + is_labelled)
+    decisions = ["the decision value of a training row"] * (n_rows * is_labelled)
+    scores = [f"the score of column {names[0]!r} of a training row"] * n_rows
     loadings = [f"the loading of column {names[i]!r} on factor{k}" for i in columns for k in range(shape[1])]
-    rows = [f"{of_rows} of a training row"] * n_rows
-    return ["the bound", "the square sum of the loadings", *rows, *loadings]
+    return ["the bound", "the square sum of the loadings", *decisions, *scores, *loadings]
 
 
 class Mixing(NamedTuple):

@@ -150,8 +150,16 @@ def _soft_quadratics(
 
 
 def decisions(draw: PosteriorDraw, z: Normal) -> FloatArray:
-    """Decision values (N, C)."""
-    return svm_mixture.decision_values(draw.experts(), z)
+    """Decision values (N, C); of a draw of the posterior over sqrt(1 + |slopes|^2) of each output.
+
+    Where classes lie apart only a heavy-tailed prior limits the slopes, and the draws' sizes are orders of
+    magnitude apart: one curve of probabilities would suit one of them.
+    """
+    f = svm_mixture.decision_values(draw.experts(), z)
+    if draw.beta_covariance is not None or draw.steps:
+        return f
+    scaled: FloatArray = f / np.sqrt(1.0 + (draw.beta[..., :-1] ** 2).sum(axis=2).mean(axis=0))
+    return scaled
 
 
 @persistable("rank_factor.Calibration", "nongauss.rank_factor.calibration:Calibration")
