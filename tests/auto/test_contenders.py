@@ -1,17 +1,22 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 
 from nongauss import AutoRegressor
 from nongauss.auto.candidate import Candidate
+from nongauss.auto.candidates import REGISTRY
 from nongauss.auto.clock import FIT_ENDS, SearchTime
 from nongauss.auto.contenders import (
     Contender,
     TrainingRows,
     means_of_trials,
     of_other_families,
+    past_screen,
     within_reach,
 )
 from nongauss.auto.inputs import column_of_groups
+from nongauss.auto.local_laws import bases_of
 from nongauss.auto.search import Search
 from nongauss.tables.frame import read_input
 
@@ -49,6 +54,45 @@ def test_a_family_that_is_among_the_chosen_gets_no_more():
         contender("a", "one", 0.0), contender("b", "two", -0.01), contender("c", "two", -0.3)
     )
     assert [c.name for c in whole] == [c.name for c in chosen] == ["a", "b"]
+
+
+def test_the_plain_gaussian_process_is_fitted_whatever_the_screen_says_of_it():
+    density = np.zeros(100)
+    names = ["gp log_normal", "gp gamma", "gp", "gp, arcsinh inputs"]
+    rivals = [Contender(name, REGISTRY[name]) for name in names]
+    trials = {c.name: Contender(c.name, REGISTRY[c.name], log_density=density) for c in rivals}
+    for name in names[2:]:
+        trials[name].log_density = density - 1.0
+    chosen = within_reach(rivals, trials, np.ones(100))
+    assert [c.name for c in chosen] == names[:2]
+    more = past_screen(chosen, rivals, trials)
+    assert [c.name for c in more] == ["gp"]
+    assert not more[0].why_out
+    assert past_screen([rivals[3]], rivals, trials) == []  # the same model, of inputs seen otherwise
+    assert past_screen(chosen, rivals, {}) == []  # without any trial, for want of time
+
+
+def test_the_two_best_laws_and_the_best_mean_get_local_laws():
+    X, y = np.zeros((100, 1)), np.zeros(100)
+    rows = TrainingRows(read_input(X), X, y, y, np.ones(100), np.ones(100))
+    told = {
+        "gp": (-1.0, 1.0),
+        "gp log_normal": (-0.9, 2.0),
+        "gp laplace": (-1.2, 0.5),
+        "gp gamma": (-1.1, 3.0),
+    }
+    fitted = [
+        Contender(
+            name,
+            REGISTRY[name],
+            left_out=SimpleNamespace(mean=rows.y + off, std=np.ones(100)),
+            log_density=np.full(100, mean),
+        )
+        for name, (mean, off) in told.items()
+    ]
+    bases = [base.name for base, _ in bases_of(fitted, rows)]
+    assert bases == ["gp log_normal", "gp", "gp laplace"]
+    assert [base.name for base, _ in bases_of(fitted[:1], rows)] == ["gp"]
 
 
 def grouped(seed=0, n=120):

@@ -34,7 +34,8 @@ class Candidate:
     skewed columns through arcsinh? `group_effects`: do the groups of the column of labels with most of them
     have effects of their own? `family`: which family it is of, since laws of one family gain alike from more
     rows and others may not. `alike`: of those that share this word, one model of inputs seen in several ways,
-    the screen keeps the best alone. `most_rows`: it is left out of larger tables; `fewest_rows`,
+    the screen keeps the best alone. `past_screen`: is it fitted to all rows whatever the screen says, unless
+    one that is alike is kept? `most_rows`: it is left out of larger tables; `fewest_rows`,
     `fewest_cells` (rows times columns): of smaller ones; `most_rows_a_column`: of those with more rows for
     each column. `takes_limits`: are `censoring` and `y_upper` for it?
     """
@@ -55,6 +56,7 @@ class Candidate:
     is_constant: bool = False
     arcsinh: bool = False
     group_effects: bool = False
+    past_screen: bool = False
     most_rows: float = np.inf
     fewest_rows: int = 2
     fewest_cells: int = 0

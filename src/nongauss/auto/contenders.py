@@ -187,6 +187,23 @@ def of_other_families(
     return found
 
 
+def past_screen(
+    chosen: Sequence[Contender], rivals: Sequence[Contender], trials: Mapping[str, Contender]
+) -> list[Contender]:
+    """The rivals that are fitted to all rows whatever the screen says, besides those that are chosen."""
+    seen = {candidate_of(contender).alike for contender in chosen}
+    found = [
+        contender
+        for contender in rivals
+        if candidate_of(contender).past_screen
+        and contender.name in trials
+        and candidate_of(contender).alike not in seen
+    ]
+    for contender in found:
+        contender.why_out = ""
+    return found
+
+
 def rows_judged(contenders: Sequence[Contender], rows: TrainingRows) -> TrainingRows:
     """The rows by which contenders that are in were judged."""
     return rows.first(min(len(c.log_density) for c in contenders if c.log_density is not None))

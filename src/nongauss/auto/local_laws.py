@@ -12,6 +12,10 @@ from nongauss.auto.limits import Limits
 from nongauss.auto.local_law import N_CHOSEN, fit_local
 from nongauss.auto.search import Search
 
+MOST_BASES = 2
+"""Contenders by log density that get a local law: on five splits of energy the second's gained .03 nats a row
+in the average, for a second of 15."""
+
 MOST_GROWN = 50_000
 """Rows of which forests are grown: of protein's 41,157 they gain .36 nats a row against 12,000."""
 
@@ -19,15 +23,16 @@ MOST_GROWN = 50_000
 def bases_of(contenders: Sequence[Contender], rows: TrainingRows) -> list[tuple[Contender, bool]]:
     """Contenders that get a local law, with whether its forest looks at them too.
 
-    They are the best by log density, the best by squared error, which is often the same, and the constant
-    one.
+    They are the `MOST_BASES` best by log density, the best by squared error, which is often one of them, and
+    the constant one.
     """
     able = [c for c in contenders if c.is_in and c.candidate is not None and c.candidate.local]
     able = [c for c in able if np.isfinite(c.left_out.std).all() and (c.left_out.std > 0.0).all()]
     density = {c.name: float(rows.weight @ c.log_density) for c in able}  # type: ignore[operator]
     error = {c.name: float(rows.weight @ (c.left_out.mean - rows.y) ** 2) for c in able}
-    best = [max(able, key=lambda c: density[c.name]), min(able, key=lambda c: error[c.name])] if able else []
-    bases = best[: len({c.name for c in best})]
+    best = sorted(able, key=lambda c: -density[c.name])[:MOST_BASES]
+    best += sorted(able, key=lambda c: error[c.name])[:1]
+    bases = {c.name: c for c in best}.values()
     constant = [c for c in contenders if c.is_in and candidate_of(c).is_constant]
     return [*((c, True) for c in bases), *((c, False) for c in constant)]
 

@@ -25,6 +25,7 @@ from nongauss.auto.contenders import (
     flattery,
     means_of_trials,
     of_other_families,
+    past_screen,
     within_reach,
 )
 from nongauss.auto.inputs import arcsinh_of_skewed, column_of_groups
@@ -135,7 +136,7 @@ class Search:
             self.tell()
         chosen = within_reach(rivals, self.trials, small.weight, most)
         if len(self.rows) < LARGE:
-            return chosen
+            return chosen + past_screen(chosen, rivals, self.trials)
         return chosen + of_other_families(chosen, rivals, self.trials, small.weight)
 
     def _adopt(self, chosen: Sequence[Contender], floors: Sequence[Contender]) -> None:
