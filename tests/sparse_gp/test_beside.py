@@ -8,6 +8,7 @@ from scipy import stats
 
 from nongauss import SparseGPRegressor
 from nongauss.core.errors import InputError
+from nongauss.sparse_gp.beside import within
 from nongauss.sparse_gp.likelihoods import Gamma, Gaussian, Truncated
 
 X = np.linspace(-2.0, 2.0, 60)[:, None]
@@ -39,6 +40,26 @@ def test_trials_are_asked_for_and_checked():
         fitted("binomial", np.r_[1.0, 2.0, 3.0, np.ones(57)], trials=2.0)
     with pytest.raises(InputError, match=r"trials must be whole numbers of at least 1, got 0\.5 in row 0"):
         fitted("binomial", y, trials=0.5)
+
+
+def test_what_is_known_is_moved_within_the_limits_of_a_fit():
+    """Both ends of an exact value, one of a limit; none out of what the row was selected by."""
+    inf = np.inf
+    known = np.array([[-9.0, -9.0], [1.0, 9.0], [-inf, -9.0], [9.0, inf], [0.5, 0.5]])
+    expected = [[-2.0, -2.0], [1.0, 2.0], [-inf, -2.0], [2.0, inf], [0.5, 0.5]]
+    np.testing.assert_array_equal(within(known, (-2.0, 2.0)), expected)
+    np.testing.assert_array_equal(within(known[:, :1], (-2.0, 2.0))[:, 0], [-2.0, 1.0, -inf, 2.0, 0.5])
+    selected = np.array([[9.0, 9.0, 8.0, inf], [9.0, inf, 1.0, inf]])
+    np.testing.assert_array_equal(within(selected, (-2.0, 2.0)), [[8.0, 8.0, 8.0, inf], [2.0, inf, 1.0, inf]])
+
+
+@pytest.mark.filterwarnings("ignore::nongauss.core.errors.NongaussWarning")
+def test_a_value_far_below_that_is_known_is_no_wrong_limit():
+    y = np.random.default_rng(0).laplace(size=60)
+    y[:2], upper = [-1e9, 1e9], np.where(y > 1.0, np.inf, y)
+    upper[:2] = y[:2]
+    model = fitted("laplace", y, y_upper=upper)
+    assert np.abs(model.predict(X)).max() < 5.0
 
 
 @pytest.mark.parametrize(

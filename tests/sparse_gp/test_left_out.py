@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from nongauss import SparseGPClassifier, SparseGPRegressor
+from nongauss.core.errors import NongaussWarning
 from nongauss.sparse_gp.fit import posterior_at
 from nongauss.sparse_gp.left_out import FittedRows, left_out_law, left_out_probabilities, n_parameters
 from nongauss.sparse_gp.params import GPModel, GPParams
@@ -77,6 +78,30 @@ def test_rows_with_gaps_are_predicted_without_their_target(likelihood):
         alone.__dict__ = {**vars(model), "posteriors_": (posterior_at(bound, at),), "weights_": np.ones(1)}
         expected = alone.predict_distribution(X[n : n + 1])
         assert_allclose(law[[n]].mean, expected.mean, rtol=0.02, atol=0.02)
+        assert_allclose(law[[n]].std, expected.std, rtol=0.02)
+
+
+def test_a_target_beyond_the_limits_of_the_fit_leaves_where_it_was_taken_to_be():
+    """The site that is taken out is that of the value which the fit has seen."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(150, 1))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.laplace(size=150)
+    y[:3] = [1e9, -1e9, 3e7]
+    X[:3] = [[3.5], [-3.5], [0.7]]  # two by themselves, where their own targets alone tell f
+    with pytest.warns(NongaussWarning, match="far out"):
+        model = SparseGPRegressor("laplace", n_scales=1, n_inducing=30, random_state=0).fit(X, y)
+    law = left_out_law(model, X, y, np.ones(150))
+    seen = np.clip(y, *np.quantile(y[3:], [0.0, 1.0]))
+    target = model._scaler.transform(seen[:, None])
+    rows, own = FittedRows.of(model, X, target, np.ones(150), np.zeros(150)).rows, bare_model(model)
+    at = GPParams(*model.posterior_[5:8])
+    for n in range(3):
+        bound = HyperObjective(own, rows.take(np.arange(150) != n), at, False, False)
+        bound(at.flat(False))
+        alone = SparseGPRegressor("laplace")
+        alone.__dict__ = {**vars(model), "posteriors_": (posterior_at(bound, at),)}
+        expected = alone.predict_distribution(X[n : n + 1])
+        assert_allclose(law[[n]].mean, expected.mean, atol=0.02)
         assert_allclose(law[[n]].std, expected.std, rtol=0.02)
 
 

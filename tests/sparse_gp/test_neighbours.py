@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 import nongauss
 from nongauss import SparseGPRegressor
 from nongauss.sparse_gp import config
+from nongauss.sparse_gp.cavity import row_numbers
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.neighbours import N_NEAR, Copies, NearResiduals, are_counts
 from nongauss.sparse_gp.neighbours import residuals as residuals_of
@@ -48,7 +49,6 @@ def test_a_training_row_tells_nothing_of_itself_though_another_lies_at_its_place
     of = residuals(N_NEAR + 1)
     of = replace(of, X=np.concatenate([of.X[:1], of.X[:-1]]))  # rows 0 and 1 coincide
     every = np.arange(N_NEAR + 1)
-    assert_allclose(of.numbers(of.X, of.residual), every)
     nothing = np.zeros(N_NEAR + 1)
     shift, more = of.at(of.X / of.unit, Copies(every, nothing, nothing))
     for row in (0, 1, 9):
@@ -56,6 +56,14 @@ def test_a_training_row_tells_nothing_of_itself_though_another_lies_at_its_place
         mean, variance = dense(of, of.X[row : row + 1], kept)
         assert_allclose(shift[row], mean[0])
         assert_allclose(more[row], of.variance * variance[0])
+
+
+def test_each_of_many_rows_at_one_place_is_known_by_what_is_left_of_it():
+    rng = np.random.default_rng(0)
+    X, told = np.repeat(rng.normal(size=(3, 2)), 3 * N_NEAR, axis=0), rng.normal(size=9 * N_NEAR)
+    order = rng.permutation(len(X))
+    assert_array_equal(row_numbers(X, told, X[order], told[order] + 1e-9), order)
+    assert_array_equal(row_numbers(X, told, X[:1] + 1e-3, told[:1]), [0])  # at no place of these
 
 
 def test_of_copies_that_were_merged_one_is_left_out_and_the_others_tell():

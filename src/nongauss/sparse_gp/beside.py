@@ -66,6 +66,16 @@ def known_of(y: FloatArray, beside: dict[str, Any], likelihood: Likelihood, n_va
     return np.concatenate([within, np.stack([low, high], axis=1)], axis=1)
 
 
+def within(known: FloatArray, limits: tuple[float, float]) -> FloatArray:
+    """What is known of targets (N, V), values beyond some limits taken to be there; see `known_of`."""
+    out = known.copy()
+    ends = out[:, :2]
+    out[:, :2] = np.where(np.isfinite(ends), np.clip(ends, *limits), ends)
+    if out.shape[1] == 4:
+        out[:, :2] = np.clip(out[:, :2], out[:, 2:3], out[:, 3:])
+    return out
+
+
 def check_known(y: FloatArray, beside: dict[str, Any], likelihood: Likelihood) -> None:
     """Raises InputError for the first target y (N,) that a likelihood cannot have, by what is beside it."""
     checked = y

@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from jaxtyping import Float, Float64
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from nongauss.core.records import persistable
 from nongauss.sparse_gp.data import GPRows
@@ -179,7 +180,7 @@ class ExactCavities:
         )
         params = GPParams(posterior.thetas, posterior.psi, Z)
         at = exact_solution(model, params, GPRows(Z, *known))
-        number = _numbers(Z, known.y, rows)
+        number = row_numbers(Z, known.y, rows.X, rows.y)
         share = np.minimum(rows.weight / known.weight[number], 1.0)
         return cls(posterior, Z, at.centred, at.noise, at.alpha, at.inverse, number, share, rows.shift)
 
@@ -204,17 +205,21 @@ class ExactCavities:
         return mean[None, :, None], np.maximum(variance, 0.0)[None, :, None]
 
 
-def _numbers(Z: FloatArray, y: FloatArray, rows: GPRows) -> Places:
-    """The number among exact rows Z (M, D), y (M,) of each row: at its place that with the nearest target."""
-    _, group = np.unique(np.concatenate([Z, rows.X]), axis=0, return_inverse=True)
+def row_numbers(Z: FloatArray, y: FloatArray, X: FloatArray, targets: FloatArray) -> Places:
+    """The number among rows Z (M, D), y (M,) of each row X (N, D): at its place that with the nearest target.
+
+    Of rows at no place of these the nearest.
+    """
+    _, group = np.unique(np.concatenate([Z, X]), axis=0, return_inverse=True)
     known, new = np.split(group.ravel(), [len(Z)])
     order = np.lexsort((y, known))
     first, last = (np.searchsorted(known[order], new, side) for side in ("left", "right"))
     out = order[np.minimum(first, len(Z) - 1)]
     for n in np.flatnonzero(last > first + 1):
         same = order[first[n] : last[n]]
-        out[n] = same[np.argmin(np.abs(y[same] - rows.y[n]))]
-    for n in np.flatnonzero(last == first):
-        away = ((Z - rows.X[n]) ** 2).sum(axis=1) + (y - rows.y[n]) ** 2
-        out[n] = np.argmin(away)
+        out[n] = same[np.argmin(np.abs(y[same] - targets[n]))]
+    away = last == first
+    if away.any():
+        tree = cKDTree(np.column_stack([Z, y]))
+        out[away] = tree.query(np.column_stack([X, targets])[away])[1]
     return out

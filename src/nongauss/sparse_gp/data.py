@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.sparse_gp.beside import check_known, known_of, log_exposure
+from nongauss.sparse_gp.beside import check_known, known_of, log_exposure, within
 from nongauss.sparse_gp.kernels import FloatArray, Space
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.likelihoods.base import weighted_median
@@ -220,9 +220,8 @@ class ScaleTarget:
 
     def __call__(self, part: Part, weight: FloatArray) -> FloatArray:
         """The scaled target, and the shift of the latent mean. Raises InputError."""
-        Y = np.clip(validate_target(part.y, len(weight), self.name, warn=False)[0], *self.limits)
-        if self.n_values > 1:
-            Y = known_of(Y[:, 0], part.beside, self.likelihood, self.n_values)
+        Y = validate_target(part.y, len(weight), self.name, warn=False)[0]
+        Y = within(known_of(Y[:, 0], part.beside, self.likelihood, self.n_values), self.limits)
         if self.n_values == 1 or not self.likelihood.takes_trials:
             Y = self.scaler.transform(Y)
             if self.n_values > 1:

@@ -185,6 +185,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     """
 
     _scaler: TargetScaler
+    _target_limits: tuple[float, float] = (-np.inf, np.inf)
+    """Within which the fit took targets to be."""
 
     def __init__(
         self,
@@ -271,9 +273,10 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         seen, n_values = seen_through(likelihood, beside)
         learned = learn(source, name, SummariseTarget(likelihood, name))
         scaler = target_scaler(learned.target, likelihood)
-        read = ScaleTarget(scaler, likelihood, name, n_values, target_limits(learned.target, likelihood))
+        limits = target_limits(learned.target, likelihood)
+        read = ScaleTarget(scaler, likelihood, name, n_values, limits)
         result = self._fit(source, learned, read, seen, recipe, seed, float(scaler.scale[0]))
-        self._scaler = scaler
+        self._scaler, self._target_limits = scaler, limits
         posterior, average = self.posterior_, GPAverage(self.posteriors_, self.weights_)
         self.likelihood_params_ = average.likelihood_params(abs(float(scaler.scale[0])), self._near)
         self.loo_ = left_out_density(self, source, likelihood, n_values)

@@ -18,7 +18,7 @@ from nongauss.estimator.gaps import over_gaps
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.predictive.stacking import best_weights
-from nongauss.sparse_gp.beside import known_of, log_exposure
+from nongauss.sparse_gp.beside import known_of, log_exposure, within
 from nongauss.sparse_gp.cavity import Cavities, ExactCavities, Places, SparseCavities
 from nongauss.sparse_gp.data import FARTHEST, GPRows, as_read, taken_back, with_a_column
 from nongauss.sparse_gp.kernels import FloatArray
@@ -44,7 +44,7 @@ def left_out_law(
     are what the model was fitted to; a row is left out with so much `weight` (N,).
     """
     scaler, likelihood = model._scaler, model.posterior_.likelihood
-    target = np.asarray(y, np.float64).reshape(len(weight), -1)
+    target = within(np.asarray(y, np.float64).reshape(len(weight), -1), model._target_limits)
     if not likelihood.takes_trials:
         target = scaler.transform(target)
         for ends in (target[:, :2], target[:, 2:]):

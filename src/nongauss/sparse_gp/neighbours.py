@@ -31,7 +31,7 @@ from scipy.spatial import cKDTree
 
 from nongauss.core.records import persistable
 from nongauss.core.schema import LARGEST_LOG
-from nongauss.sparse_gp.cavity import Cavities, left_out_moments
+from nongauss.sparse_gp.cavity import Cavities, left_out_moments, row_numbers
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.predict import GPAverage, GPPosterior
@@ -134,14 +134,6 @@ class NearResiduals:
         shape = (len(near), N_NEAR)
         return near[kept].reshape(shape), distance[kept].reshape(shape)
 
-    def numbers(self, X: FloatArray, residual: FloatArray) -> NDArray[np.intp]:
-        """Of training rows (n, D) in length-scales their numbers: at their places those of like residuals."""
-        distance, near = self._tree.query(X, N_NEAR + 1)
-        unlike = np.abs(self.residual[near] - residual[:, None]) + np.where(distance > _SAME, np.inf, 0.0)
-        chosen = np.where(np.isfinite(unlike.min(axis=1)), unlike.argmin(axis=1), 0)
-        found: NDArray[np.intp] = near[np.arange(len(X)), chosen]
-        return found
-
     def law_of(
         self,
         near: NDArray[np.intp],
@@ -196,7 +188,7 @@ def copies_of(near: NearResiduals, average: GPAverage, rows: GPRows, cavities: C
     `cavities` are those of its first posterior.
     """
     residual, _ = residuals(average, rows)
-    number = near.numbers(rows.X * near.unit, residual)
+    number = row_numbers(near.X, near.residual, rows.X * near.unit, residual)
     stays = near.weight[number] - rows.weight
     left_out, _ = cavities.at(rows.X, np.arange(len(rows.X)))
     return Copies(number, np.where(stays > _LEAST_LEFT, stays, 0.0), _gap(average, rows, left_out))

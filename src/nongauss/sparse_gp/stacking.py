@@ -13,11 +13,10 @@ import numpy as np
 
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.predictive.stacking import best_weights
-from nongauss.sparse_gp.cavity import SMALLEST_REST, left_out_moments
+from nongauss.sparse_gp.cavity import left_out_moments
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.kernels import FloatArray
-from nongauss.sparse_gp.objective import latent_moments
-from nongauss.sparse_gp.params import GPParams, KernelBlocks, first_sites, learning_rows
+from nongauss.sparse_gp.params import first_sites, learning_rows
 from nongauss.sparse_gp.predict import FittedGP
 
 
@@ -41,47 +40,28 @@ def left_out(member: FittedGP, rows: GPRows) -> FloatArray:
 
     Of rows with limits the log probability of what is known, as of `density_of_known`.
     """
-    if not member.model.likelihood.conjugate:
-        posterior, seen = member.posterior, member.model.likelihood  # with limits, if there are any
-        moments = left_out_moments(posterior._replace(likelihood=seen), rows)
-        if seen.is_label:
-            shares = seen.probabilities(*moments, posterior.psi)
-            return np.log(shares[np.arange(len(rows.y)), rows.y.astype(np.intp)])
-        law = posterior.likelihood.predictive(*moments, posterior.psi)
-        return law.log_prob(rows.y) if rows.y.ndim == 1 else density_of_known(law, rows.y)
-    residual, total = (_left_out_exactly if member.is_exact(rows) else _left_out)(member, rows)
-    out: FloatArray = -0.5 * (np.log(2.0 * math.pi * total) + residual**2 / total)
-    return out
+    if member.is_exact(rows):
+        return _left_out_exactly(member, rows)
+    posterior, seen = member.posterior, member.model.likelihood  # with limits, if there are any
+    moments = left_out_moments(posterior._replace(likelihood=seen), rows)
+    if seen.is_label:
+        shares = seen.probabilities(*moments, posterior.psi)
+        return np.log(shares[np.arange(len(rows.y)), rows.y.astype(np.intp)])
+    law = posterior.likelihood.predictive(*moments, posterior.psi)
+    return law.log_prob(rows.y) if rows.y.ndim == 1 else density_of_known(law, rows.y)
 
 
-def _left_out_exactly(member: FittedGP, rows: GPRows) -> tuple[FloatArray, FloatArray]:
-    """What y_n is above its prediction, and the variance of that (Rasmussen and Williams 2006, eq. 5.12).
+def _left_out_exactly(member: FittedGP, rows: GPRows) -> FloatArray:
+    """`left_out` of the rows of an exact process (Rasmussen and Williams 2006, eq. 5.12).
 
     W is the inverse of the targets' covariance, in which a row of weight w has noise s^2 / w.
     """
     precision = member.posterior.W[0, 0].diagonal()
     noise = 1.0 / first_sites(member.model, rows, member.posterior.psi).precision[:, 0]
-    return member.posterior.alpha[0, 0] / precision, 1.0 / precision + (rows.weight - 1.0) * noise
-
-
-def _left_out(member: FittedGP, rows: GPRows) -> tuple[FloatArray, FloatArray]:
-    """What y_n is above its prediction, and the variance of that, by dividing the row's site out of q(u).
-
-    That leaves the variance of f_n given u as it is; formulas in NOTATION.md.
-    """
-    model, posterior = member.model, member.posterior
-    sites = first_sites(model, rows, posterior.psi)
-    linear, precision = sites.linear[:, 0], sites.precision[:, 0]
-    blocks = KernelBlocks(model, GPParams(posterior.thetas, posterior.psi, posterior.Z), rows)
-    mean, by_u, given_u = np.empty((3, len(rows.y)))
-    for part, (at, *_) in blocks:
-        white = blocks.inducing[0].inverse @ at.K
-        given_u[part] = at.diagonal - np.einsum("mn,mn->n", white, white)
-        mean[part], variance, _ = latent_moments(at, posterior.alpha[0, 0], posterior.W[0, 0])
-        by_u[part] = variance - given_u[part]
-    rest = np.maximum(1.0 - precision * by_u, SMALLEST_REST)
-    total = by_u / rest + given_u + rows.weight / precision
-    return linear / precision - (mean - by_u * linear) / rest, total
+    residual = member.posterior.alpha[0, 0] / precision
+    total = 1.0 / precision + (rows.weight - 1.0) * noise
+    out: FloatArray = -0.5 * (np.log(2.0 * math.pi * total) + residual**2 / total)
+    return out
 
 
 def density_of_known(law: PredictiveDistribution, known: FloatArray) -> FloatArray:
