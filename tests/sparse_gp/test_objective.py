@@ -1,5 +1,6 @@
 """The pieces of the bound against dense formulas, the exact evidence against scikit-learn."""
 
+import mpmath as mp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,9 +8,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from nongauss import SparseGPRegressor
+from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.fit import posterior_at
 from nongauss.sparse_gp.objective import exact_evidence, latent, latent_moments, spread_factor, weighted_gram
-from nongauss.sparse_gp.params import JITTER, KernelBlocks, basis, first_sites, inducing
+from nongauss.sparse_gp.params import JITTER, GPParams, KernelBlocks, basis, first_sites, inducing
 from nongauss.sparse_gp.updates import HyperObjective, converge_q
 from sparse_gp.small import SPACE, differences, model, params, rows
 
@@ -157,3 +159,28 @@ def test_a_posterior_that_rounding_has_broken_is_still_one():
     assert np.linalg.eigvalsh(q.precision).min() > 0.999
     assert_allclose(q.precision @ q.covariance, np.eye(30), atol=1e-3)
     assert np.isfinite(q.divergence)
+
+
+def test_of_next_to_no_noise_the_bound_and_its_slope_have_their_digits():
+    """Against the collapsed bound (Titsias 2009) of the same matrices by arithmetic of 40 digits."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (40, 2))
+    data = GPRows(X, np.sin(2 * X[:, 0]) + 1e-3 * rng.normal(size=40), np.ones(40), np.zeros(40))
+    own, theta, psi = model(kernel="squared_exponential"), np.array([1.0, 0.5, 0.5]), np.log([1e-6])
+    at, kernel = GPParams((theta,), psi, X[:20]), own.kernels[0]
+    K, Kz = (kernel.forward(theta, SPACE, at.Z, places)[0] for places in (X, at.Z))
+    diagonal = kernel.diagonal(theta, SPACE, X)
+    Kz = Kz + JITTER * diagonal[0] * np.eye(20)
+    with mp.workdps(40):
+        wide, y = mp.matrix(K.tolist()), mp.matrix(data.y.tolist())
+        Q = wide.T * mp.inverse(mp.matrix(Kz.tolist())) * wide
+        covariance = Q + mp.mpf(float(np.exp(psi[0]))) * mp.eye(40)
+        root = mp.cholesky(covariance)
+        log_det = 2 * sum(mp.log(root[n, n]) for n in range(40))
+        square = (y.T * mp.inverse(covariance) * y)[0]
+        left = sum(mp.mpf(float(diagonal[n])) - Q[n, n] for n in range(40)) / mp.mpf(float(np.exp(psi[0])))
+        expected = float(-0.5 * (40 * mp.log(2 * mp.pi) + log_det + square + left))
+    bound = HyperObjective(own, data, at, False, False)
+    assert_allclose(bound(at.flat(False))[2], expected, atol=1e-5)
+    slope = bound(at.flat(False))[1]
+    assert_allclose(slope, differences(lambda x: bound(x)[0], at.flat(False), 1e-4), rtol=1e-4)

@@ -165,8 +165,8 @@ class StudentT(_HeavyTailed):
         return self._within([0.5 * math.log(share * variance), math.log(NEARLY_NORMAL)])
 
     def bounds(self) -> list[tuple[float, float]]:
-        """Scale at least 0.005 of the target's standard deviation: below, single rows get all the density."""
-        return [(math.log(5e-3), math.log(2.0)), (math.log(2.05), math.log(200.0))]
+        """Scale at least a thousandth of the target's standard deviation, as normal noise may be small."""
+        return [(_LOG_FLOOR, math.log(2.0)), (math.log(2.05), math.log(200.0))]
 
     def log_prior(self, psi: FloatArray) -> tuple[float, FloatArray]:
         """log df ~ N(log 5, 1); of the squared scale, see `noise_prior`."""
