@@ -52,6 +52,7 @@ def one_split(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray,
         "degrees": str(model.ensemble_.tails.degrees),
         "posterior": model.posterior_,
         "n_heads": model.n_heads_,
+        "layers": list(model.hidden_layer_sizes_),
         "skip": model.skip_,
         "splines": list(model.spline_columns_),
     }

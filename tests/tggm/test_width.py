@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 import nongauss
 from nongauss import TGGMRegressor
 from nongauss.core.errors import InputError
 from nongauss.tggm import fit
-from nongauss.tggm.config import layers_of
+from nongauss.tggm.config import NetworkConfig, layers_of
 
-SMALL = {"hidden_layer_sizes": "auto", "n_members": 2, "max_epochs": 60, "random_state": 0}
+SMALL = {"n_members": 2, "max_epochs": 150, "posterior": "moments", "n_heads": 1, "random_state": 0}
 
 
 def table(turns, noise, n_rows=400):
@@ -22,31 +25,66 @@ def table(turns, noise, n_rows=400):
 
 @pytest.fixture
 def few_units(monkeypatch):
-    """Two units, or twenty."""
+    """Two units, or from 300 rows on two layers of eight."""
     monkeypatch.setattr(fit, "PLAIN", (2,))
-    monkeypatch.setattr(fit, "WIDE", (20,))
+    monkeypatch.setattr(fit, "DEEP", (8, 8))
+    monkeypatch.setattr(fit, "ROWS_OF_DEEP", 300)
+    monkeypatch.setattr(fit, "SHORTER", 0.4)
 
 
 @pytest.mark.gate
 def test_a_mean_that_bends_often_gets_more_units(few_units, tmp_path):
     X, y = table(2.5, 0.1)
     chosen = TGGMRegressor(**SMALL).fit(X, y)
-    assert chosen.hidden_layer_sizes_ == (20,)
-    wide = TGGMRegressor(**{**SMALL, "hidden_layer_sizes": (20,)}).fit(X, y)
-    assert chosen.score(X, y) == pytest.approx(wide.score(X, y), abs=0.02)  # batches are dealt anew
-    assert chosen.n_iter_ > wide.n_iter_
+    assert chosen.hidden_layer_sizes_ == (8, 8)
+    few = TGGMRegressor((2,), **SMALL).fit(X, y)
+    assert few.n_iter_ < chosen.n_iter_ <= few.n_iter_ + 60  # of 150, the share of larger layers
+    truth = np.sin(2.5 * (X[:, 0] + X[:, 1]))
+    errors = [np.mean((model.predict(X) - truth) ** 2) for model in (chosen, few)]
+    assert errors[0] < 0.5 * errors[1]
     nongauss.save(chosen, tmp_path / "chosen.nongauss")
     again = nongauss.load(tmp_path / "chosen.nongauss")
-    assert again.hidden_layer_sizes_ == (20,)
-    assert again.partial_fit(X, y).hidden_layer_sizes_ == (20,)
+    assert again.hidden_layer_sizes_ == (8, 8)
+    assert again.partial_fit(X, y).hidden_layer_sizes_ == (8, 8)
 
 
 @pytest.mark.gate
-def test_without_held_out_rows_there_is_no_choice(few_units):
-    X, y = table(5.0, 0.1, 19)
-    model = TGGMRegressor(**{**SMALL, "max_epochs": 2}).fit(X, y)
+def test_a_line_keeps_few_units(few_units):
+    X, y = table(0.1, 0.3)
+    chosen, plain = (TGGMRegressor(*sizes, **SMALL).fit(X, y) for sizes in ((), ((2,),)))
+    assert chosen.hidden_layer_sizes_ == (2,)
+    assert_array_equal(chosen.predict(X), plain.predict(X))
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize(
+    ("n_rows", "settings"),
+    [
+        (299, {}),
+        (400, {"early_stopping": False}),
+        (400, {"monotone": {0: 1}}),
+    ],
+)
+def test_where_nothing_can_choose_there_are_few(few_units, n_rows, settings):
+    X, y = table(2.5, 0.1, n_rows)
+    model = TGGMRegressor(**{**SMALL, "max_epochs": 2, **settings}).fit(X, y)
     assert model.hidden_layer_sizes_ == (2,)
     assert model.n_iter_ == 2
+
+
+def test_mean_field_keeps_one_layer_and_asked_layers_stay():
+    config = NetworkConfig((), "ml", "auto", 1, None, None)
+    assert fit.may_be_deep(config, fit.ROWS_OF_DEEP)
+    assert not fit.may_be_deep(config, fit.ROWS_OF_DEEP - 1)
+    assert not fit.may_be_deep(replace(config, posterior="mean_field"), fit.ROWS_OF_DEEP)
+    assert not fit.may_be_deep(replace(config, layers=(50,)), fit.ROWS_OF_DEEP)
+
+
+def test_the_default_of_few_rows_is_fifty_units():
+    X, y = table(2.5, 0.1, 60)
+    default, fifty = (TGGMRegressor(*sizes, max_epochs=3, random_state=0) for sizes in ((), ((50,),)))
+    assert_array_equal(default.fit(X, y).predict(X), fifty.fit(X, y).predict(X))
+    assert default.hidden_layer_sizes_ == (50,)
 
 
 def test_another_word_is_refused():

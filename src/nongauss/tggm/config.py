@@ -18,7 +18,7 @@ LayerSizes = Annotated[
 ]
 
 ChosenLayerSizes = LayerSizes | Literal["auto"]
-"""Of a model whose held-out rows may choose between `PLAIN` and `WIDE`."""
+"""Of a model whose held-out rows may choose between `PLAIN` and `DEEP`."""
 
 Skip = Literal["linear", "auto"] | None
 """Of a model whose outputs may have a linear term of the inputs beside the units."""
@@ -26,7 +26,7 @@ Skip = Literal["linear", "auto"] | None
 HAS_SKIP = {None: False, "linear": True, "auto": None}
 """Each of these as `NetworkConfig` has it: None is left to held-out rows."""
 
-PLAIN, WIDE = (50,), (200,)
+PLAIN, DEEP = (50,), (50, 50)
 """Layers that are tried where their sizes are left to the fit."""
 
 LEAST_BATCH, MOST_BATCH = 32, 256

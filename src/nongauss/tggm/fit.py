@@ -20,7 +20,7 @@ from nongauss.optimise.minibatch import Epoch, minibatch
 from nongauss.tables.source import Source
 from nongauss.tggm import on_host, updates
 from nongauss.tggm.calibration import CalibratedEnsemble, calibrated
-from nongauss.tggm.config import PLAIN, WIDE, NetworkConfig, TrainingRecipe
+from nongauss.tggm.config import DEEP, PLAIN, NetworkConfig, TrainingRecipe
 from nongauss.tggm.data import NetworkRows, TrainingTable, streamed_table, table_without_holdout, whole_table
 from nongauss.tggm.params import WORST, NetworkParams, TrainingState, first_state, start, with_heads
 from nongauss.tggm.predict import Ensemble
@@ -31,6 +31,12 @@ SURELY_NOT_GAUSSIAN = 9.2
 FURTHER = 0.5
 """Epochs of each further way, and those without improvement that end it, as a share of those by moments."""
 
+SHORTER = 0.3
+"""Epochs of `DEEP` layers as a share of those of `PLAIN`: they learn in fewer, each of which takes longer."""
+
+ROWS_OF_DEEP = 3_000
+"""Rows from which on `DEEP` layers are tried: few rows seldom tell which is better."""
+
 N_HEADS = 3
 """Heads of a fit that is free to have some."""
 
@@ -38,14 +44,14 @@ FEWEST_VALUES = 0.25
 """Distinct targets, as a share of the rows, from which on it has: a head would close in on whole numbers."""
 
 LEAST_GAIN, LEAST_NATS = 0.01, 5.0
-"""Nats a row, and of all rows together, by which held-out rows must prefer heads: one output is simpler to
-look at, and a few rows can prefer heads by chance."""
+"""Nats a row, and of all rows together, by which held-out rows must prefer heads or larger layers: one output
+and few units are simpler to look at, and a few rows can prefer others by chance."""
 
 FAR_BELOW = 0.1
 """Nats a row: heads that are farther below one output after half of the epochs are left."""
 
 EXACT_EPOCHS, HEADS_EPOCHS = "epochs of the exact likelihood", "epochs of heads"
-MORE_HEADS_EPOCHS, WIDE_EPOCHS = "more epochs of heads", "epochs of a wider layer"
+MORE_HEADS_EPOCHS, DEEP_EPOCHS = "more epochs of heads", "epochs of two layers"
 SKIP_EPOCHS = "epochs with a linear skip"
 """Their names in a checkpoint."""
 
@@ -84,8 +90,8 @@ def fit(
     holds all. The epochs are a schedule, which early stopping may cut short. With `posterior="auto"` the
     members are fitted by moments, then anew with `N_HEADS` heads, half of the epochs first; and, if rows that
     they did not train on do not lie about their means as a Gaussian does, by the exact likelihood from the
-    first. These rows choose. They choose between `PLAIN` and `WIDE` layers before, where the sizes are left
-    to the fit, and then whether there is a skip, where that is.
+    first. These rows choose. They choose between `PLAIN` and `DEEP` layers before, where the sizes are left
+    to the fit and rows are many, and then whether there is a skip, where that is.
     """
     are_labels = config.n_classes > 0
     table = table_of(sample, all_rows, recipe, are_labels)
@@ -103,32 +109,34 @@ def fit(
         step, key = _adapter(seed, config, size, table, all_rows is None)
         former = None if after is None else after.result
         result = loop.run(step, state, run, Rule(epochs), key=key, name=name, former=former)
-        return Attempt(result, _judged(result, calibrated(best_of(result), config, table.held), are_labels))
+        found = _judged(result, calibrated(best_of(result), config, table.held), are_labels)
+        return Attempt(result, found, epochs)
 
     is_free, n_heads = config.posterior == "auto", config.n_heads or 1
     posterior, layers = "moments" if is_free else config.posterior, config.layers or PLAIN
     has_skip = bool(config.skip)
     plain = replace(config, posterior=posterior, n_heads=n_heads, layers=layers, skip=has_skip)
-    best, last = _shaped(attempt, plain, config, max_epochs)
+    best, last = _shaped(attempt, plain, config, max_epochs, table.n_rows)
     plain = best.found.ensemble.config
     may_go_on = is_free and config.method == "ml" and n_heads == 1 and last.may_be_compared
     if may_go_on:
         tries_heads = config.n_heads is None and may_have_heads(config, sample.Y)
-        best = _further(attempt, best, plain, math.ceil(FURTHER * max_epochs), tries_heads)
+        best = _further(attempt, best, plain, math.ceil(FURTHER * best.epochs), tries_heads)
     return best.result, best.found.ensemble
 
 
 def _shaped(
-    attempt: Callable[..., Attempt], plain: NetworkConfig, config: NetworkConfig, epochs: int
+    attempt: Callable[..., Attempt], plain: NetworkConfig, config: NetworkConfig, epochs: int, n_rows: int
 ) -> tuple[Attempt, Attempt]:
     """The best of the fits with layers and skip as `config` leaves them to held-out rows; and the last."""
     best = last = attempt(plain, "epochs", epochs)
-    if not config.layers and last.may_be_compared:
-        last = attempt(replace(plain, layers=WIDE), WIDE_EPOCHS, epochs, best)
-        best = best.or_better(last)
+    if may_be_deep(config, n_rows) and last.may_be_compared:
+        deep = replace(plain, layers=DEEP)
+        last = attempt(deep, DEEP_EPOCHS, math.ceil(SHORTER * epochs), best)
+        best = best.or_better(last, best.surely)
     if config.skip is None and last.may_be_compared:
         skipped = replace(best.found.ensemble.config, skip=True)
-        last = attempt(skipped, SKIP_EPOCHS, epochs, last)
+        last = attempt(skipped, SKIP_EPOCHS, best.epochs, last)
         best = best.or_better(last)
     return best, last
 
@@ -147,7 +155,7 @@ def _further(
         if last.may_be_compared and last.found.log_density > first.found.log_density - FAR_BELOW:
             last = attempt(headed, MORE_HEADS_EPOCHS, epochs, last, anew=False)
             heads = heads.or_better(last)
-        best = first.or_better(heads, max(LEAST_GAIN, LEAST_NATS / max(first.found.n_rows, 1)))
+        best = first.or_better(heads, first.surely)
     if last.may_be_compared and first.found.non_gaussian > SURELY_NOT_GAUSSIAN:
         last = attempt(replace(plain, posterior="exact"), EXACT_EPOCHS, epochs, first, anew=False)
         best = best.or_better(last)
@@ -172,15 +180,21 @@ def table_of(
 
 
 class Attempt(NamedTuple):
-    """A way to fit the members: how it went, and what held-out rows say of them."""
+    """A way to fit the members: how it went, what held-out rows say of them, and its schedule's epochs."""
 
     result: FitResult
     found: CalibratedEnsemble
+    epochs: int
 
     @property
     def may_be_compared(self) -> bool:
         """Did it come to its end, with rows held out?"""
         return self.result.status.converged and self.found.log_density > -math.inf
+
+    @property
+    def surely(self) -> float:
+        """Nats a row by which held-out rows must prefer what is less simple."""
+        return max(LEAST_GAIN, LEAST_NATS / max(self.found.n_rows, 1))
 
     def or_better(self, other: Attempt, least: float = 0.0) -> Attempt:
         """The one under which held-out rows are more probable, the other by at least so many nats a row.
@@ -199,6 +213,12 @@ def started(seed: int, config: NetworkConfig, recipe: TrainingRecipe, rows: Netw
     params = start(rng, config, recipe.n_members, rows.n_inputs, rows.Y)
     n_heads = config.n_heads or 1
     return with_heads(rng, params, n_heads, rows.Y[:, 0]) if n_heads > 1 else params
+
+
+def may_be_deep(config: NetworkConfig, n_rows: int) -> bool:
+    """Are the layers left to held-out rows, of a table and of settings in which two layers may gain?"""
+    is_free = not config.layers and not config.directions and config.posterior != "mean_field"
+    return is_free and n_rows >= ROWS_OF_DEEP
 
 
 def may_have_heads(config: NetworkConfig, Y: np.ndarray) -> bool:
