@@ -1,9 +1,10 @@
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nongauss.sparse_gp.likelihoods import Bernoulli, StudentT
+from nongauss.sparse_gp import params as module
+from nongauss.sparse_gp.likelihoods import Bernoulli, Gaussian, Poisson, StudentT
 from nongauss.sparse_gp.objective import log_prior
-from nongauss.sparse_gp.params import box, start
+from nongauss.sparse_gp.params import KernelBlocks, box, start
 from sparse_gp.small import differences, model, params, rows
 
 
@@ -47,3 +48,18 @@ def test_the_variance_is_freer_where_f_is_not_on_the_scale_of_the_target():
         return log_prior(own, first._replace(thetas=(theta,)))[0] - log_prior(own, first)[0]
 
     assert_allclose([drop(StudentT()), drop(Bernoulli())], [-2.0, -0.5])
+
+
+def test_sums_keep_their_digits_where_noise_is_small(monkeypatch):
+    monkeypatch.setattr(module, "WHITE_NUMBERS", 0)
+    data = rows(40)
+
+    def is_white(likelihood, psi):
+        own = model(likelihood)
+        return KernelBlocks(own, params(own, psi, data.X[:5]), data).is_white
+
+    assert is_white(Gaussian(), [np.log(1e-6)])
+    assert not is_white(Gaussian(), [np.log(0.1)])
+    assert is_white(StudentT(), [np.log(1e-3), 2.0])
+    assert not is_white(StudentT(), [np.log(0.3), 2.0])
+    assert not is_white(Poisson(), [])
