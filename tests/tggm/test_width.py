@@ -14,7 +14,7 @@ from nongauss.core.errors import InputError
 from nongauss.tggm import fit
 from nongauss.tggm.config import NetworkConfig, layers_of
 
-SMALL = {"n_members": 2, "max_epochs": 150, "posterior": "moments", "n_heads": 1, "random_state": 0}
+SMALL = {"n_members": 2, "max_epochs": 150, "random_state": 0}
 
 
 def table(turns, noise, n_rows=400):
@@ -25,11 +25,19 @@ def table(turns, noise, n_rows=400):
 
 @pytest.fixture
 def few_units(monkeypatch):
-    """Two units, or from 300 rows on two layers of eight."""
+    """Two units, or from 300 rows on two layers of eight; layers and epochs that further fits would have."""
+    asked = []
+
+    def further(attempt, first, plain, epochs, tries_heads):
+        asked.append((plain.layers, epochs))
+        return first
+
+    monkeypatch.setattr(fit, "_further", further)
     monkeypatch.setattr(fit, "PLAIN", (2,))
     monkeypatch.setattr(fit, "DEEP", (8, 8))
     monkeypatch.setattr(fit, "ROWS_OF_DEEP", 300)
     monkeypatch.setattr(fit, "SHORTER", 0.4)
+    return asked
 
 
 @pytest.mark.gate
@@ -38,7 +46,8 @@ def test_a_mean_that_bends_often_gets_more_units(few_units, tmp_path):
     chosen = TGGMRegressor(**SMALL).fit(X, y)
     assert chosen.hidden_layer_sizes_ == (8, 8)
     few = TGGMRegressor((2,), **SMALL).fit(X, y)
-    assert few.n_iter_ < chosen.n_iter_ <= few.n_iter_ + 60  # of 150, the share of larger layers
+    assert few_units == [((8, 8), 60), ((2,), 75)]  # as many as these layers had, half of the usual
+    assert few.n_iter_ < chosen.n_iter_ <= few.n_iter_ + 60  # 150 times the share of two layers
     truth = np.sin(2.5 * (X[:, 0] + X[:, 1]))
     errors = [np.mean((model.predict(X) - truth) ** 2) for model in (chosen, few)]
     assert errors[0] < 0.5 * errors[1]

@@ -29,7 +29,8 @@ SURELY_NOT_GAUSSIAN = 9.2
 """Jarque and Bera's statistic of Gaussian rows is beyond this once in a hundred times (chi-squared of 2)."""
 
 FURTHER = 0.5
-"""Epochs of each further way, and those without improvement that end it, as a share of those by moments."""
+"""Epochs of each further way, and those without improvement that end it, as a share of those by moments; of
+`DEEP` layers as many as they had."""
 
 SHORTER = 0.3
 """Epochs of `DEEP` layers as a share of those of `PLAIN`: they learn in fewer, each of which takes longer."""
@@ -121,7 +122,8 @@ def fit(
     may_go_on = is_free and config.method == "ml" and n_heads == 1 and last.may_be_compared
     if may_go_on:
         tries_heads = config.n_heads is None and may_have_heads(config, sample.Y)
-        best = _further(attempt, best, plain, math.ceil(FURTHER * best.epochs), tries_heads)
+        epochs = min(best.epochs, math.ceil(FURTHER * max_epochs))
+        best = _further(attempt, best, plain, epochs, tries_heads)
     return best.result, best.found.ensemble
 
 
