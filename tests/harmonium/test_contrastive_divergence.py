@@ -24,6 +24,9 @@ def test_sticks_order_features_and_the_schedule_follows_the_rows():
     assert np.corrcoef(prior.log_odds, use)[0, 1] > 0.5
     assert n_epochs(recipe(), 250) == 120
     assert n_epochs(recipe(max_epochs=3), 250) == 3
+    assert n_epochs(recipe(), 60_000) == 12
+    assert n_epochs(recipe(n_scores=10, C=300.0), 60_000) == 24
+    assert n_epochs(recipe(n_scores=10, C=300.0), 250) == 120
     assert batch_size(recipe(batch_size=256), 100) == 25
     assert 0 < dropout_share(recipe(), rows) < 0.5
 

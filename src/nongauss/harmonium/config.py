@@ -69,8 +69,8 @@ At once, many units could explain every row and leave no noise; then none is idl
 
 # ------------------------------------------------------------- the schedule
 
-LEAST_EPOCHS, LEAST_STEPS = 12, 600
-"""By default so many epochs, or more until there were so many steps."""
+LEAST_EPOCHS, LEAST_EPOCHS_OF_LABELS, LEAST_STEPS = 12, 24, 600
+"""By default so many epochs, with labels the second number, or more until there were so many steps."""
 
 FIRST_WORK, FEWEST_STEPS = 5e9, 60
 """Cells times units, and steps at least, of the contrastive divergence that the chain graph starts from."""

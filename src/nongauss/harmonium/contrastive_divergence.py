@@ -19,6 +19,7 @@ from nongauss.harmonium.config import (
     HIDDEN,
     LARGEST_SCALE,
     LEAST_EPOCHS,
+    LEAST_EPOCHS_OF_LABELS,
     LEAST_STEPS,
     LIGHTEST,
     MANY_ROWS,
@@ -61,7 +62,8 @@ def n_epochs(recipe: HarmoniumRecipe, n_rows: int) -> int:
     if recipe.max_epochs is not None:
         return recipe.max_epochs
     n_batches = -(-n_rows // batch_size(recipe, n_rows))
-    return max(LEAST_EPOCHS, -(-LEAST_STEPS // n_batches))
+    least = LEAST_EPOCHS_OF_LABELS if heeds_labels(recipe) else LEAST_EPOCHS
+    return max(least, -(-LEAST_STEPS // n_batches))
 
 
 def batch_size(recipe: HarmoniumRecipe, n_rows: int) -> int:
