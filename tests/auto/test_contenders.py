@@ -56,20 +56,20 @@ def test_a_family_that_is_among_the_chosen_gets_no_more():
     assert [c.name for c in whole] == [c.name for c in chosen] == ["a", "b"]
 
 
-def test_the_plain_gaussian_process_is_fitted_whatever_the_screen_says_of_it():
+def test_normal_noise_is_fitted_whatever_the_screen_says_of_it():
     density = np.zeros(100)
-    names = ["gp log_normal", "gp gamma", "gp", "gp, arcsinh inputs"]
+    names = ["gp log_normal", "gp gamma", "gp", "gp, arcsinh inputs", "gp, group effects"]
     rivals = [Contender(name, REGISTRY[name]) for name in names]
     trials = {c.name: Contender(c.name, REGISTRY[c.name], log_density=density) for c in rivals}
-    for name in names[2:]:
-        trials[name].log_density = density - 1.0
+    for name, behind in zip(names[2:], (2.0, 0.5, 1.0), strict=True):
+        trials[name].log_density = density - behind
     chosen = within_reach(rivals, trials, np.ones(100))
     assert [c.name for c in chosen] == names[:2]
-    more = past_screen(chosen, rivals, trials)
-    assert [c.name for c in more] == ["gp"]
+    more = past_screen(chosen, rivals, trials, np.ones(100))
+    assert [c.name for c in more] == ["gp, arcsinh inputs"]  # the best of its three variants
     assert not more[0].why_out
-    assert past_screen([rivals[3]], rivals, trials) == []  # the same model, of inputs seen otherwise
-    assert past_screen(chosen, rivals, {}) == []  # without any trial, for want of time
+    assert past_screen([rivals[2]], rivals, trials, np.ones(100)) == []
+    assert past_screen(chosen, rivals, {}, np.ones(100)) == []  # without any trial, for want of time
 
 
 def test_the_two_best_laws_and_the_best_mean_get_local_laws():

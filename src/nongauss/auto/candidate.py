@@ -34,10 +34,10 @@ class Candidate:
     skewed columns through arcsinh? `group_effects`: do the groups of the column of labels with most of them
     have effects of their own? `family`: which family it is of, since laws of one family gain alike from more
     rows and others may not. `alike`: of those that share this word, one model of inputs seen in several ways,
-    the screen keeps the best alone. `past_screen`: is it fitted to all rows whatever the screen says, unless
-    one that is alike is kept? `most_rows`: it is left out of larger tables; `fewest_rows`,
-    `fewest_cells` (rows times columns): of smaller ones; `most_rows_a_column`: of those with more rows for
-    each column. `takes_limits`: are `censoring` and `y_upper` for it?
+    the screen keeps the best alone. `past_screen`: is the best of those that are alike fitted to all rows,
+    whatever the screen says? `most_rows`: it is left out of larger tables; `fewest_rows`, `fewest_cells`
+    (rows times columns): of smaller ones; `most_rows_a_column`: of those with more rows for each column.
+    `takes_limits`: are `censoring` and `y_upper` for it?
     """
 
     name: str

@@ -188,19 +188,21 @@ def of_other_families(
 
 
 def past_screen(
-    chosen: Sequence[Contender], rivals: Sequence[Contender], trials: Mapping[str, Contender]
+    chosen: Sequence[Contender], rivals: Sequence[Contender], trials: dict[str, Contender], weight: FloatArray
 ) -> list[Contender]:
-    """The rivals that are fitted to all rows whatever the screen says, besides those that are chosen."""
+    """Of the rivals that are fitted to all rows whatever the screen says, the best of those that are alike.
+
+    None where one that is alike is among the chosen.
+    """
+    means = means_of_trials(trials, weight)
     seen = {candidate_of(contender).alike for contender in chosen}
-    found = [
-        contender
-        for contender in rivals
-        if candidate_of(contender).past_screen
-        and contender.name in trials
-        and candidate_of(contender).alike not in seen
-    ]
-    for contender in found:
-        contender.why_out = ""
+    found: list[Contender] = []
+    for contender in sorted((c for c in rivals if c.name in means), key=lambda c: -means[c.name]):
+        candidate = candidate_of(contender)
+        if candidate.past_screen and candidate.alike not in seen:
+            contender.why_out = ""
+            found.append(contender)
+            seen.add(candidate.alike)
     return found
 
 

@@ -68,11 +68,11 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     The kind of the target (real, positive, share, count, with zeros) determines the candidates: Gaussian
     processes with constant, varying and heavy-tailed noise, with likelihoods for positive numbers and
     counts, and with an arcsinh transform of skewed columns; a truncated-Gaussian model; the predictive
-    distribution of a random forest; and, on the best of them, a local law of the residuals, whose shape is
-    learned from similar rows. Candidates are compared by the log density of rows that they have not seen
-    (leave-one-out for Gaussian processes, otherwise by ensemble members or trees that left the row out).
-    Their weights are found by stacking; most candidates get none. Probabilities of counts and densities are
-    never mixed.
+    distribution of a random forest; and, on the two best of them and on the best by squared error, a local
+    law of the residuals, whose shape is learned from similar rows. Candidates are compared by the log density
+    of rows that they have not seen (leave-one-out for Gaussian processes, otherwise by ensemble members or
+    trees that left the row out). Their weights are found by stacking; most candidates get none. Probabilities
+    of counts and densities are never mixed.
 
     Parameters
     ----------

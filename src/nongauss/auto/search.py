@@ -136,7 +136,7 @@ class Search:
             self.tell()
         chosen = within_reach(rivals, self.trials, small.weight, most)
         if len(self.rows) < LARGE:
-            return chosen + past_screen(chosen, rivals, self.trials)
+            return chosen + past_screen(chosen, rivals, self.trials, small.weight)
         return chosen + of_other_families(chosen, rivals, self.trials, small.weight)
 
     def _adopt(self, chosen: Sequence[Contender], floors: Sequence[Contender]) -> None:
