@@ -83,8 +83,8 @@ class Harmonium(CellImputer, HarmoniumBase):
         How the global version computes E log(1 - pi_k); "multinomial" is the paper's bound.
     batch_size : int, default 256
     max_epochs : int or None, default None
-        None: 12 epochs, 24 of a classifier or regressor, or more up to 600 steps; at most 400 iterations of
-        the chain graph.
+        None: 12 epochs, 24 where labels or targets are learned (C > 0), or more up to 600 steps; at most 400
+        iterations of the chain graph.
     early_stopping : bool, default False
         Global version: hold out `validation_fraction` of the rows, stop when their contrastive free energy
         (for a classifier: their hinge loss) has not fallen for 5 epochs, and keep the best epoch. The chain

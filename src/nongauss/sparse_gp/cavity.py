@@ -215,9 +215,12 @@ def row_numbers(Z: FloatArray, y: FloatArray, X: FloatArray, targets: FloatArray
     order = np.lexsort((y, known))
     first, last = (np.searchsorted(known[order], new, side) for side in ("left", "right"))
     out = order[np.minimum(first, len(Z) - 1)]
-    for n in np.flatnonzero(last > first + 1):
-        same = order[first[n] : last[n]]
-        out[n] = same[np.argmin(np.abs(y[same] - targets[n]))]
+    by_place = np.argsort(new, kind="stable")
+    for at_place in np.split(by_place, np.flatnonzero(np.diff(new[by_place])) + 1):
+        same = order[first[at_place[0]] : last[at_place[0]]]
+        if len(same) > 1:
+            middles = 0.5 * (y[same[1:]] + y[same[:-1]])
+            out[at_place] = same[np.searchsorted(middles, targets[at_place])]
     away = last == first
     if away.any():
         tree = cKDTree(np.column_stack([Z, y]))

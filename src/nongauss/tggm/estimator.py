@@ -59,8 +59,9 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     Parameters
     ----------
     hidden_layer_sizes : tuple of int or "auto", default "auto"
-        Number M of hidden units in each hidden layer, from the inputs up. "auto" is (50,), or from 3,000 rows
-        on (50, 50) if held-out rows prefer it.
+        Number M of hidden units in each hidden layer, from the inputs up. "auto" is (50,), or from 3,000
+        different rows on (50, 50) if held-out rows prefer it; without held-out rows, by "mean_field" and with
+        `monotone` it is (50,).
     method : {"ml", "bp"}, default "ml"
         "ml" maximises the likelihood; "bp" fits the mean by back-propagation with Gaussian noise about it.
     posterior : {"auto", "moments", "exact", "mean_field"}, default "auto"
@@ -107,7 +108,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     validation_fraction : float in (0, 1), default 0.1
         At most 1 / n_members, because each member holds out different rows.
     n_iter_no_change : int, default 100
-        Of the further fits of "auto", which have half of the epochs, half as many end them.
+        Of further fits of "auto" the same share ends them as they have of the epochs: half, with two layers
+        three tenths.
     tol : float, default 1e-4
         Smallest gain of the held-out log-likelihood (nats a row) that counts as an improvement.
     callbacks : list of callables, default None
