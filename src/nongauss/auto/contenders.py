@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -169,40 +169,40 @@ def means_of_trials(trials: dict[str, Contender], weight: FloatArray) -> dict[st
 
 
 def of_other_families(
-    chosen: Sequence[Contender],
-    rivals: Sequence[Contender],
-    trials: dict[str, Contender],
-    weight: FloatArray,
+    chosen: Sequence[Contender], rivals: Sequence[Contender], trials: dict[str, Contender], weight: FloatArray
 ) -> list[Contender]:
     """The best rival of each family that no chosen one is of, if the screen has it near enough."""
-    found: list[Contender] = []
-    seen = {candidate_of(contender).family for contender in chosen}
     means = means_of_trials(trials, weight)
-    for contender in sorted((c for c in rivals if c.name in means), key=lambda c: -means[c.name]):
-        family = candidate_of(contender).family
-        if family not in seen and means[contender.name] > max(means.values()) - REACH_OF_FAMILY:
-            contender.why_out = ""
-            found.append(contender)
-        seen.add(family)
-    return found
+    near = [c for c in rivals if c.name in means and means[c.name] > max(means.values()) - REACH_OF_FAMILY]
+    return _best_of_each(near, chosen, means, lambda contender: candidate_of(contender).family)
 
 
 def past_screen(
     chosen: Sequence[Contender], rivals: Sequence[Contender], trials: dict[str, Contender], weight: FloatArray
 ) -> list[Contender]:
-    """Of the rivals that are fitted to all rows whatever the screen says, the best of those that are alike.
+    """The rivals that are fitted to all rows whatever the screen says of them.
 
-    None where one that is alike is among the chosen.
+    Of several that are one model of inputs seen in other ways the best; none where such a one is chosen.
     """
     means = means_of_trials(trials, weight)
-    seen = {candidate_of(contender).alike for contender in chosen}
+    asked = [c for c in rivals if c.name in means and candidate_of(c).past_screen]
+    return _best_of_each(asked, chosen, means, lambda contender: candidate_of(contender).alike)
+
+
+def _best_of_each(
+    able: Sequence[Contender],
+    chosen: Sequence[Contender],
+    means: Mapping[str, float],
+    kind: Callable[[Contender], str],
+) -> list[Contender]:
+    """The able contender with the largest mean of each kind that no chosen one is of; they are in again."""
+    seen = {kind(contender) for contender in chosen}
     found: list[Contender] = []
-    for contender in sorted((c for c in rivals if c.name in means), key=lambda c: -means[c.name]):
-        candidate = candidate_of(contender)
-        if candidate.past_screen and candidate.alike not in seen:
+    for contender in sorted(able, key=lambda c: -means[c.name]):
+        if kind(contender) not in seen:
+            seen.add(kind(contender))
             contender.why_out = ""
             found.append(contender)
-            seen.add(candidate.alike)
     return found
 
 

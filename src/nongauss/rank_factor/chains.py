@@ -27,7 +27,9 @@ def watched_columns(n_columns: int, n_factors: int) -> NDArray[np.intp]:
 
 
 def watched_numbers(model: RankState, rotation: FloatArray, bound: float) -> FloatArray:
-    """What is watched after a sweep, (1, n): the loadings last, (columns, K), turned by a rotation (K, K).
+    """What is watched after a sweep (1, n): bound, size, decisions and scores of rows, some loadings.
+
+    The loadings (columns, K) come last, turned by a rotation (K, K) that makes chains comparable.
 
     Decision values are those of the first machine in units of its slopes, as predictions use them.
     """

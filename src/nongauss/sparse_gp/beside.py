@@ -67,7 +67,11 @@ def known_of(y: FloatArray, beside: dict[str, Any], likelihood: Likelihood, n_va
 
 
 def within(known: FloatArray, limits: tuple[float, float]) -> FloatArray:
-    """What is known of targets (N, V), values beyond some limits taken to be there; see `known_of`."""
+    """What is known of targets (N, V), with values and ends of intervals beyond some limits moved to these.
+
+    The first two columns are a value, or the ends of an interval; if there are four, the last two are bounds
+    between which alone targets are seen, and within which the first two stay.
+    """
     out = known.copy()
     ends = out[:, :2]
     out[:, :2] = np.where(np.isfinite(ends), np.clip(ends, *limits), ends)

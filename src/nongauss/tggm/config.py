@@ -18,7 +18,7 @@ LayerSizes = Annotated[
 ]
 
 ChosenLayerSizes = LayerSizes | Literal["auto"]
-"""Of a model whose held-out rows may choose between `PLAIN` and `DEEP`."""
+"""Units of each hidden layer, or "auto": held-out rows choose between the layers `PLAIN` and `DEEP` below."""
 
 Skip = Literal["linear", "auto"] | None
 """Of a model whose outputs may have a linear term of the inputs beside the units."""
