@@ -134,7 +134,7 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
         seed = self._key_seed(self.random_state)
         began = time.perf_counter()
         table, weight = _counted(X, sample_weight)
-        judged = Judgement(_unjudged(names), {})
+        judged = HiddenCellScores(_unjudged(names), {})
         if len(names) > 1:
             judged = judge(names, table, weight, float(self.share), seed)
         self.leaderboard_ = judged.board
@@ -233,7 +233,7 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
         return takes_any_cells(super().__sklearn_tags__())
 
 
-class Judgement(NamedTuple):
+class HiddenCellScores(NamedTuple):
     """The leaderboard, best first and failed ones last, and shares of candidates by kind and name.
 
     The kinds are numbers and grades (False) and labels (True).
@@ -243,7 +243,9 @@ class Judgement(NamedTuple):
     shares: dict[bool, dict[str, float]]
 
 
-def judge(names: Sequence[str], X: Any, weight: ArrayLike | None, share: float, seed: int) -> Judgement:
+def judge(
+    names: Sequence[str], X: Any, weight: ArrayLike | None, share: float, seed: int
+) -> HiddenCellScores:
     """Candidates and their mixture by how well they tell hidden cells of a table.
 
     No shares where no hidden cell tells candidates apart, and of a table of one column.
@@ -268,7 +270,7 @@ def judge(names: Sequence[str], X: Any, weight: ArrayLike | None, share: float, 
         kind: {name: float(part) for name, part in zip(told, own, strict=True) if part > 0}
         for kind, own in found.items()
     }
-    return Judgement(board, shares)
+    return HiddenCellScores(board, shares)
 
 
 def _tried(
