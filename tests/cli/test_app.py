@@ -345,3 +345,34 @@ def test_the_help_of_a_command_names_its_own_options_alone(name):
     own = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     told = " ".join(filter(None, (command.help, *(getattr(each, "help", "") for each in command.params))))
     assert set(re.findall(r"--[a-z][a-z-]*", told)) <= own
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--model", "sparse_gp"],
+        ["--model", "sparse_gp", "--kind", "label"],
+        ["--model", "rank_factor", "--task", "classification"],
+    ],
+    ids=["grades", "labels", "task"],
+)
+def test_a_target_in_half_steps_is_fitted_evaluated_and_scored(tmp_path, options):
+    x = np.random.RandomState(0).rand(80)
+    table = tmp_path / "stars.csv"
+    pd.DataFrame({"x": x, "stars": np.round(2 * (1 + 2 * x)) / 2}).to_csv(table, index=False)
+    done = run("fit", table, "--target", "stars", "--json", "--out", tmp_path, *options)
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)
+    assert answer["held_out"]["logistic regression"]["accuracy"] > 0.5
+    assert not any("could not be fitted" in note for note in answer["notes"])
+    scored = json.loads(run("score", tmp_path / "model.nongauss", table, "--json").stdout)
+    assert scored["figures"]["accuracy"] > 0.4
+
+
+def test_models_of_a_target_in_half_steps_are_compared(tmp_path):
+    x = np.random.RandomState(0).rand(80)
+    table = tmp_path / "stars.csv"
+    pd.DataFrame({"x": x, "stars": np.round(2 * (1 + 2 * x)) / 2}).to_csv(table, index=False)
+    done = run("compare", table, "--target", "stars", "--model", "sparse_gp", "--cv", "2", "--json")
+    assert done.exit_code == 0, done.output
+    assert "continuous" not in done.output

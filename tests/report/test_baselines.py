@@ -76,6 +76,17 @@ def test_classifiers_take_labels_gaps_and_new_labels(table):
         assert p.shape == (half, 3)
 
 
+def test_labels_with_fractions_are_as_good_as_text():
+    x = np.random.RandomState(0).rand(60, 1)
+    grade = np.round(2 * (1 + 2 * x[:, 0])) / 2
+    models = [
+        TemperedClassifier(LogisticRegression()).fit(x, y) for y in (grade, np.array([f"{g}" for g in grade]))
+    ]
+    np.testing.assert_array_equal(models[0].classes_, np.unique(grade))
+    np.testing.assert_array_equal(*(model.predict_proba(x) for model in models))
+    np.testing.assert_array_equal(models[0].predict(x), models[1].predict(x).astype(float))
+
+
 def test_probabilities_that_are_too_sure_are_flattened():
     rng = np.random.RandomState(0)
     X = rng.normal(size=(300, 40))

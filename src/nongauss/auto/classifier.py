@@ -33,12 +33,12 @@ from nongauss.estimator.base import (
     Callbacks,
     CheckpointPath,
     Columns,
-    ProbabilityClassifierMixin,
     RandomState,
     Verbosity,
     check_parameters,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.estimator.probabilities import ProbabilityClassifierMixin
 from nongauss.predictive.distribution import FloatArray
 from nongauss.tables.column import ColumnKind
 from nongauss.tables.labels import labels_of

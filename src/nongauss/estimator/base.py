@@ -26,7 +26,7 @@ from typing import (
 )
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
     from nongauss.tables.source import Source
@@ -312,26 +312,6 @@ def trace_table(trace: list[dict[str, float]]) -> pd.DataFrame:
     trace = [{"objective": row["bound"]} | row for row in trace]
     table = pd.DataFrame(trace, columns=[*COLUMNS, *others])
     return table.astype({"iteration": np.int64} | dict.fromkeys(COLUMNS[1:], np.float64))
-
-
-class ProbabilityClassifierMixin(ExplainMixin, ClassifierMixin):  # type: ignore[misc]
-    """What follows from the probabilities of the classes: a class gives `predict_proba` and `classes_`."""
-
-    classes_: NDArray[Any]
-
-    @abstractmethod
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row: (N,)."""
-        probabilities = self.predict_proba(X)
-        chosen: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
-        return chosen
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Log probability of each class: (N, C), finite."""
-        return np.log(self.predict_proba(X))
 
 
 class DistributionRegressorMixin(ExplainMixin):

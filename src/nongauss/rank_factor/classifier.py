@@ -18,13 +18,13 @@ from nongauss.estimator.base import (
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
-    ProbabilityClassifierMixin,
     RandomState,
     Verbosity,
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.gaps import over_gaps
 from nongauss.estimator.known_rows import rows_to_compare
+from nongauss.estimator.probabilities import ProbabilityClassifierMixin
 from nongauss.rank_factor.base import RankFactors
 from nongauss.rank_factor.config import LevelCount
 from nongauss.rank_factor.data import FloatArray

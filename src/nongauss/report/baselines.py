@@ -262,23 +262,23 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> TemperedClassifier:
         """Fit the classifier and its temperature."""
-        labels = np.asarray(y)
+        # The classifier gets numbers of classes: scikit-learn's take no grades such as 1.5 as labels.
+        self.classes_, number = np.unique(np.asarray(y), return_inverse=True)
         self.columns_ = TableColumns(self.view).fit(X)
         matrix = self.columns_.transform(X)
-        self.classifier_ = _fitted(self.classifier, self.columns_, matrix, labels)
-        self.classes_ = self.classifier_.classes_
-        self.temperature_ = 1.0 if self.view == "none" else self._temperature(matrix, labels)
+        self.classifier_ = _fitted(self.classifier, self.columns_, matrix, number)
+        self.temperature_ = 1.0 if self.view == "none" else self._temperature(matrix, number)
         return self
 
-    def _temperature(self, matrix: Any, labels: npt.NDArray[Any]) -> float:
-        """The T under which the labels of rows left out are most likely."""
+    def _temperature(self, matrix: Any, number: npt.NDArray[np.intp]) -> float:
+        """The T under which the classes of rows left out are most likely."""
         logs, places = [], []
-        for train, test in inner_folds(len(labels), self.n_folds):
-            if len(np.unique(labels[train])) < len(self.classes_):
+        for train, test in inner_folds(len(number), self.n_folds):
+            if len(np.unique(number[train])) < len(self.classes_):
                 continue
-            model = _fitted(self.classifier, self.columns_, take_rows(matrix, train), labels[train])
+            model = _fitted(self.classifier, self.columns_, take_rows(matrix, train), number[train])
             logs.append(np.log(np.maximum(model.predict_proba(take_rows(matrix, test)), 1e-12)))
-            places.append(np.searchsorted(self.classes_, labels[test]))
+            places.append(number[test])
         if not logs:
             return 1.0
         log_p, place = np.concatenate(logs), np.concatenate(places)

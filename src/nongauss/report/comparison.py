@@ -198,7 +198,7 @@ def _splits(cv: int | BaseCrossValidator, y: Any, seed: int | None, classify: bo
     if classify and pd.Series(y).value_counts().max() < cv:
         raise InputError(f"{cv} folds need a class with at least {cv} rows; lower `cv`.")
     folds = (StratifiedKFold if classify else KFold)(cv, shuffle=True, random_state=seed)
-    return list(folds.split(y, y))
+    return list(folds.split(y, pd.factorize(pd.Series(y))[0] if classify else y))
 
 
 def _pooled(folds: list[dict[str, float]]) -> dict[str, float]:

@@ -13,12 +13,12 @@ from nongauss.estimator.base import (
     Columns,
     NonNegativeFloat,
     PositiveInt,
-    ProbabilityClassifierMixin,
     RandomState,
     StrOptions,
     Verbosity,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.estimator.probabilities import ProbabilityClassifierMixin
 from nongauss.sparse_gp.base import SparseGP
 from nongauss.sparse_gp.config import KernelLike, Number
 from nongauss.sparse_gp.data import NumberClasses

@@ -315,7 +315,8 @@ def target_values(column: Any, found: TargetKind, name: str = "") -> Any:
     """The target (N,) as models of its kind take it, from cells without gaps.
 
     Numbers as float64, percent as shares; grades as an ordered category unless they are numbers by size;
-    labels as they are, whole numbers as such. Raises InputError for text where the kind needs numbers.
+    labels as they are, whole numbers as such, other numbers as text. Raises InputError for text where the
+    kind needs numbers.
     """
     raw = one_column(column).reset_index(drop=True)
     if found.kind in NUMBERS or found.kind is ColumnKind.CONSTANT:
@@ -335,9 +336,11 @@ def target_values(column: Any, found: TargetKind, name: str = "") -> Any:
     if numeric:
         values = raw.to_numpy(dtype=np.float64)
         whole = (np.abs(values) < _LARGEST_WHOLE) & (values == np.round(values))
-        return values.astype(np.int64) if whole.all() else values
+        if whole.all() or found.kind is ColumnKind.GRADE:
+            return values.astype(np.int64) if whole.all() else values
     labels = raw.to_numpy(dtype=object)
-    return np.array([tidy(label) if isinstance(label, str) else label for label in labels], dtype=object)
+    text = label_of if numeric else tidy
+    return np.array([text(x) if numeric or isinstance(x, str) else x for x in labels], dtype=object)
 
 
 def target_numbers(column: Any, found: TargetKind, name: str = "") -> FloatArray:

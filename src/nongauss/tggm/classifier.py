@@ -20,13 +20,13 @@ from nongauss.estimator.base import (
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
-    ProbabilityClassifierMixin,
     RandomState,
     Share,
     Verbosity,
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.known_rows import known_rows
+from nongauss.estimator.probabilities import ProbabilityClassifierMixin
 from nongauss.tables.labels import LabelCoder, LabelSummary, class_target, labels_of
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.rows import validate_weight

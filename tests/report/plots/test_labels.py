@@ -67,6 +67,11 @@ def test_confusion_keeps_the_order_of_the_classes_and_labels_that_are_none(ax, f
     ax.figure.canvas.draw()
 
 
+def test_confusion_of_grades_in_half_steps(ax):
+    display = draw_confusion(np.array([1.0, 1.5, 1.5]), np.array([1.0, 1.0, 1.5]), [1.0, 1.5, 2.0], ax=ax)
+    np.testing.assert_array_equal(display.confusion_matrix, [[1, 0, 0], [1, 1, 0], [0, 0, 0]])
+
+
 def test_confusion_of_many_classes_has_no_numbers(ax):
     draw_confusion(np.arange(40), np.arange(40)[::-1], np.arange(40), ax=ax)
     assert not ax.texts

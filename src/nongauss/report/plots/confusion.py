@@ -26,7 +26,9 @@ def draw_confusion(
 
     observed = np.asarray(y_true)
     names = pd.unique(np.concatenate([np.asarray(classes), np.asarray(predicted), observed]))
-    counts = confusion_matrix(observed, np.asarray(predicted), labels=names)
+    place = pd.Index(names).get_indexer
+    # Of places among the names: scikit-learn's takes no grades such as 1.5 as labels.
+    counts = confusion_matrix(place(observed), place(np.asarray(predicted)), labels=np.arange(len(names)))
     display = ConfusionMatrixDisplay(counts, display_labels=names)
     display.ax_ = ax = axes_or_new(ax)
     display.figure_ = figure_of(ax)
