@@ -115,3 +115,15 @@ def test_hours_are_alike_round_the_clock():
         parse("cyclic(a)").labels(SPACE)
     with pytest.raises(InputError, match="the table has none"):
         parse("cyclic").labels(Space(("a",), (0,)))
+
+
+def test_one_lengthscale_begins_at_the_distance_between_rows_of_all_columns():
+    """Standardised rows are sqrt(2 D) apart, however many columns share the length-scale."""
+    numbers = Space(tuple(map(str, range(100))), tuple(range(100)))
+    X = np.random.default_rng(0).normal(size=(200, 100))
+    distance = np.sqrt(np.mean(np.sum((X[:100] - X[100:]) ** 2, axis=1)) / 2.0)
+    for space in (numbers, numbers.as_one, numbers.as_one.as_one):
+        assert_allclose(np.exp(parse("matern52").start(space))[1:], distance, rtol=0.03)
+    labels = Space(("a", "colour"), (0, 1, 1, 1), flags=(3,))
+    for space in (labels, labels.as_one):
+        assert_allclose(np.exp(parse("linear").start(space))[1:], np.sqrt(2.0))

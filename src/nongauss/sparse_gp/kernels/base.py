@@ -35,13 +35,14 @@ class Space:
     Encoded columns of one input column (the levels of a label, a number and its gaps) share a length-scale.
     `flags`: the encoded columns that are 1 where a label is missing. `turns`: of labels that come again and
     again, as hours of the day, the place of each encoded column's label as a share of a turn, -1 of the other
-    encoded columns; () where there are no such labels.
+    encoded columns; () where there are no such labels. `together`: input columns that each name stands for.
     """
 
     names: tuple[str, ...]
     group: tuple[int, ...]
     flags: tuple[int, ...] = ()
     turns: tuple[float, ...] = ()
+    together: int = 1
 
     @property
     def cycles(self) -> tuple[str, ...]:
@@ -52,7 +53,8 @@ class Space:
     @property
     def as_one(self) -> Space:
         """These encoded columns as if all came from one, so that they share a length-scale."""
-        return Space(("all columns",), (0,) * len(self.group), self.flags)
+        together = len(self.names) * self.together
+        return Space(("all columns",), (0,) * len(self.group), self.flags, together=together)
 
 
 class Kernel(ABC):

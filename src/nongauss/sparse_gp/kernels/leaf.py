@@ -66,9 +66,12 @@ class Leaf(Kernel):
         return False
 
     def prior_mean(self, space: Space) -> FloatArray:
-        """Variance 1; length-scales sqrt(D), the size of a typical distance between standardised rows."""
+        """Variance 1; length-scales sqrt(D), the size of a typical distance between standardised rows.
+
+        D counts the input columns that it looks at, also where these share a length-scale.
+        """
         _, _, used = chosen(self.columns, space)
-        scales = np.full(len(used), 0.5 * math.log(max(len(used), 1)))
+        scales = np.full(len(used), 0.5 * math.log(max(len(used) * space.together, 1)))
         return np.concatenate([[0.0], scales, np.zeros(len(self.extra))])
 
     def prior_sd(self, space: Space, of_variance: float) -> FloatArray:
