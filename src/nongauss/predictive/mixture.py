@@ -25,13 +25,13 @@ Components = Callable[[npt.NDArray[np.intp]], tuple[npt.ArrayLike, npt.ArrayLike
 
 _BLOCK_NUMBERS = 4_000_000
 _KEPT_NUMBERS = 1_000_000  # N x C x P up to which the components of all rows are kept: 24 MB
-_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
-_ROOT_2PI = math.sqrt(2.0 * math.pi)
+_HALF_LOG_2PI, _ROOT_2PI = 0.5 * math.log(2.0 * math.pi), math.sqrt(2.0 * math.pi)
 _MAX_STEPS = 250
 _CHUNK = 100_000  # numbers worked on at a time: the working arrays stay in the processor's cache
 _LOG_TOL = 1e-13  # |log(F/q)| that counts as solved; the sum over components is good to about 1e-15
 _LAST_STEP = 1e-5  # Halley's error is cubic: a step this small (in local units) leaves about 1e-15
 _EPS = 2.0**-52
+_LEAST_LOG_WEIGHT = math.log(1e-13)  # of a Gaussian that tells how far a law extends
 
 
 @final
@@ -124,10 +124,11 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         return self._below(-self._checked_target(y), -1.0)
 
     def extent(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The least and largest of the Gaussians' means, six standard deviations further, and the mean."""
+        """Where Gaussians of more than 1e-13 of the mass lie, to six standard deviations, and the mean."""
         low, high = np.empty_like(self._mean), np.empty_like(self._mean)
-        for rows, _, means, sds in self._blocks():
-            low[rows], high[rows] = (means - 6.0 * sds).min(axis=1), (means + 6.0 * sds).max(axis=1)
+        for rows, log_weights, means, sds in self._blocks():
+            reach = np.where(log_weights[:, :, None] > _LEAST_LOG_WEIGHT, 6.0 * sds, -np.inf)
+            low[rows], high[rows] = (means - reach).min(axis=1), (means + reach).max(axis=1)
         return self._shaped(low), self.mean, self._shaped(high)
 
     @property

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from nongauss.prob.quadrature import gauss_hermite
 from nongauss.sparse_gp.likelihoods import Gaussian, HeteroscedasticGaussian, Laplace, StudentT
@@ -103,6 +103,31 @@ def test_an_outlier_pulls_little():
     assert 0 < far < 0.05 * near
     near, far = Laplace().expected_log_prob(y, 0 * one, 0.01 * one, psi[:1]).d_mean[:, 0]
     assert near == pytest.approx(far)
+
+
+@pytest.mark.parametrize(("df", "near"), [(2.05, 1e-6), (3.5, 1e-5), (8.0, 1e-3), (20.0, 0.05)])
+@pytest.mark.parametrize("sd", [1e-6, 0.7])
+def test_an_absurd_outlier_is_as_likely_as_the_tail_of_student_t_says(df, near, sd):
+    """Against quadrature over f, up to a billion scales away; not as a Gaussian says."""
+    f, weight = gauss_hermite(200)
+    y = 0.4 * np.array([1.0, 10.0, 1e3, 1e6, 1e9])
+    one, noise = np.ones((len(y), 1)), stats.t(df, sd * f, 0.4)
+    law = StudentT().predictive(0.0 * one, sd**2 * one, np.log([0.4, df]))
+    with np.errstate(divide="ignore"):
+        weight = np.log(weight)
+    density, tail = (
+        special.logsumexp(part(y[:, None]) + weight, axis=1) for part in (noise.logpdf, noise.logsf)
+    )
+    np.testing.assert_allclose(law.log_prob(y), density, atol=near)
+    np.testing.assert_allclose(np.log(law.survival(y)), tail, atol=near)
+    np.testing.assert_allclose(np.log(law.cdf(-y)), tail, atol=near)
+    np.testing.assert_allclose(law.cdf(y), -np.expm1(tail), rtol=1e-7)
+
+
+def test_an_absurd_outlier_of_laplace_noise_has_an_exponential_tail():
+    y, b, v = np.array([100.0, 1e6, 1e9]), 0.4, 0.5
+    law = Laplace().predictive(np.zeros((3, 1)), np.full((3, 1), v), np.log([b]))
+    np.testing.assert_allclose(law.log_prob(y), v / (2 * b * b) - y / b - np.log(2 * b), rtol=1e-14)
 
 
 @pytest.mark.parametrize(("likelihood", "psi", "noise"), [*ONE, TWO], ids=lambda x: getattr(x, "name", ""))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import digamma, erf, gammaincinv, gammaln, logsumexp, stdtr
+from scipy.special import digamma, erf, expit, gammaincinv, gammaln, logsumexp, stdtr
 
 from nongauss.core.records import persistable
 from nongauss.predictive.distribution import PredictiveDistribution
@@ -23,9 +23,13 @@ from nongauss.sparse_gp.likelihoods.real import noise_prior
 N_PRECISIONS = 129
 """Gaussians of which a predictive law is a mixture: over the precision of a heavy tail."""
 
+FAR_SD = 1e13
+"""The widest of them, in scales of the noise: distances up to a thousandth of that are told rightly."""
+
 NEARLY_NORMAL = 50.0
 """Degrees of freedom with which a fit starts that has been fitted with normal noise before."""
 
+_NEAR_POINTS, _BEND = 44, 3.0  # of `precisions`: where the mass is, and over how many steps lengthen
 _MIDDLE = 1e-9  # a distance below which y is at the mean
 _LOG_FLOOR = math.log(1e-3)  # of a scale, as a share of the target's standard deviation
 
@@ -234,18 +238,15 @@ class StudentT(_HeavyTailed):
         centre: float = 0.0,
         scale: float = 1.0,
     ) -> PredictiveDistribution:
-        """A mixture of Gaussians over the precision of the noise, gamma with shape df / 2; x is its log."""
+        """A mixture of Gaussians over the precision of the noise."""
         noise, df = (math.exp(part) for part in psi)
-        low, high = (math.log(gammaincinv(0.5 * df, p)) for p in (1e-12, 1.0 - 1e-12))
-        x = np.linspace(low, high, N_PRECISIONS)
-        weight = 0.5 * df * x - np.exp(x)
-        spreads = noise**2 * 0.5 * df * np.exp(-x)
-        total = noise**2 * df / (df - 2.0)
+        spreads, log_weights = precisions(df)
+        sizes, total = noise**2 * spreads, noise**2 * df / (df - 2.0)
         return gaussian_noise_mixture(
             mean[..., 0],
             variance[..., 0],
-            lambda rows: spreads,
-            weight - logsumexp(weight),
+            lambda rows: sizes,
+            log_weights,
             total,
             centre=centre,
             scale=scale,
@@ -256,6 +257,26 @@ class StudentT(_HeavyTailed):
         df = math.exp(psi[1])
         gammas = gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df)
         return float(gammas - 0.5 * (psi[1] + math.log(math.pi)) - psi[0])
+
+
+def precisions(df: float) -> tuple[FloatArray, FloatArray]:
+    """Student's t as a mixture of Gaussians about 0: their variances and log weights, (`N_PRECISIONS`,) each.
+
+    With G gamma of shape df / 2, (df / 2) / G is the variance. The trapezoid rule in log G has small steps
+    where the mass is, and long ones from there to Gaussians of sd `FAR_SD`, so that what lies
+    absurdly far away has the density of Student's t too: log G is smooth in the number k of a point.
+    """
+    high, low = (math.log(gammaincinv(0.5 * df, p)) for p in (1.0 - 1e-12, 1e-12))
+    far = min(math.log(0.5 * df) - 2.0 * math.log(FAR_SD), low)
+    last = N_PRECISIONS - 1
+    k = np.arange(N_PRECISIONS, dtype=np.float64)
+    step = min((high - low) / _NEAR_POINTS, (high - far) / last)
+    bend = (k - _NEAR_POINTS) / _BEND
+    beyond = _BEND * np.logaddexp(0.0, bend)
+    longer = (high - far - step * last) / beyond[-1]
+    x = high - step * k - longer * beyond
+    log_weights = 0.5 * df * x - np.exp(x) + np.log(step + longer * expit(bend))
+    return 0.5 * df * np.exp(-x), log_weights - logsumexp(log_weights)
 
 
 _STEP = 0.4
