@@ -185,7 +185,7 @@ def white_moments(
     return V.T @ q.mean, np.maximum(variance, SMALLEST_VARIANCE * diagonal), SV
 
 
-def _given_u(at: Basis) -> Float[np.ndarray, " N"]:
+def given_u(at: Basis) -> Float[np.ndarray, " N"]:
     """k_nn - sum V^2, what inducing values leave open: (N,); empty where V is not kept."""
     if at.white is None:
         return np.zeros(0)
@@ -205,7 +205,7 @@ def bound_at(blocks: KernelBlocks, sites: GaussianSites) -> QAtSites:
     products: list[list[FloatArray]] = []
     for part, bases in blocks:
         made = []
-        given = [_given_u(at) for at in bases]
+        given = [given_u(at) for at in bases]
         for l, own in enumerate(model.kernel_of):
             at, q = bases[own], latents[l]
             if at.white is not None:

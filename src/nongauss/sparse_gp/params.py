@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky
+from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dtrtri
 
 from nongauss.sparse_gp.data import GPRows
@@ -216,6 +217,12 @@ def inducing_of(model: GPModel, params: GPParams) -> list[Inducing]:
     ]
 
 
+def whitened(at: Basis, inverse: FloatArray) -> Basis:
+    """The basis with V = L^-1 K_zx, by L^-1, at half the price of a full product."""
+    V: FloatArray = dtrmm(1.0, inverse, at.K.T, side=1, lower=1, trans_a=1).T
+    return at._replace(white=V)
+
+
 def bases_of(model: GPModel, params: GPParams, X: FloatArray) -> list[Basis]:
     """`basis` of each kernel of a model at some rows."""
     return [
@@ -290,4 +297,4 @@ class KernelBlocks:
         bases = bases_of(self.model, self.params, self.rows.X[part])
         if not self.is_white:
             return bases
-        return [at._replace(white=own.inverse @ at.K) for own, at in zip(self.inducing, bases, strict=True)]
+        return [whitened(at, own.inverse) for own, at in zip(self.inducing, bases, strict=True)]
