@@ -85,6 +85,12 @@ def test_of_numbers_those_that_occur_are_classes():
     assert LabelCoder.fit([3, 0, 1, 1], ONES, ordered=True).classes.tolist() == [0, 1, 3]
 
 
+def test_numbers_that_are_too_many_for_grades_are_refused_with_the_remedy():
+    y = np.arange(100) / 10
+    with pytest.raises(InputError, match=r"Unknown label type: continuous.*100 different.*round them"):
+        LabelCoder.fit(y, np.ones(100), ordered=True)
+
+
 def test_given_levels_overrule_what_occurs_and_one_class_is_enough():
     coder = LabelCoder.fit(["a"] * 4, ONES, levels=["c", "a"])
     assert coder.classes.tolist() == ["c", "a"]

@@ -82,6 +82,9 @@ def test_records_are_refused_with_the_remedy():
     for given in (records, records[:, None], records.view(np.recarray)):
         with pytest.raises(InputError, match=r"X is a structured array with the fields 'a', 'b'; .*Frame"):
             read_input(given)
+    for given in ({"a": [1, 3], "b": [2.0, 4.0]}, [{"a": 1, "b": 2.0}, {"a": 3, "b": 4.0}]):
+        with pytest.raises(InputError, match=r"X is a (list of )?dicts? with the fields 'a', 'b'; .*Frame"):
+            read_input(given)
     with pytest.raises(InputError, match="y is a structured array"):
         validate_target(records)
     with pytest.raises(InputError, match="y is a structured array"):

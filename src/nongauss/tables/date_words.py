@@ -1,5 +1,7 @@
 """Dates with months in words of other languages, with English ones: "3. März 2024", "15 de enero de 2024".
 
+A day of the week in front of a date of numbers is left out: "Do, 29.12.2022".
+
 The names are those of Unicode's locale data, which Babel brings; it is loaded where a column may need it.
 """
 
@@ -13,11 +15,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-LANGUAGES = ("de", "fr", "es", "it", "pt", "nl", "sv", "da", "nb")
+LANGUAGES = ("de", "fr", "es", "it", "pt", "nl", "sv", "da", "nb", "fi", "pl", "cs", "ru", "uk", "tr")
 """Languages whose months are known. No word stands for two months in them."""
 
 _ENGLISH = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_BETWEEN = frozenset(("de", "del", "den", "der", "dem", "le", "il", "feira"))
+_BETWEEN = frozenset(("de", "del", "den", "der", "dem", "le", "il", "feira", "г", "р"))
 """Words that stand between the parts of a date and say nothing."""
 
 _L = r"[^\W\d_]"
@@ -25,6 +27,7 @@ _MONTH = rf"{_L}{{3,12}}\.?[ ,/-]*(?:del? )?"
 _DAY = rf"(?:{_L}+\.?-?{_L}*,? +)?(?:{_L}{{1,3}} )?[0-9]{{1,2}}(?:\.|er|º|ª|°)?[ /-]*(?:del? )?"
 _LIKE_A_DATE = re.compile(rf"{_DAY}{_MONTH}[0-9]{{2,4}}(?![0-9A-Za-z_])|{_MONTH}[0-9]{{4}}\Z")
 """Python's, not Arrow's, which would be compiled anew for every column, in 20 ms."""
+_DAY_OF_NUMBERS = re.compile(rf"({_L}+)\.?(?:-{_L}+)?,? +(?=[0-9]{{1,4}}([-/.])[0-9]{{1,2}}\2[0-9]{{2,4}})")
 _WORD = re.compile(r"[^\W\d_]+\.?")
 _ORDINAL = re.compile(r"^(\D*[0-9]{1,2})(?:er|º|ª|°)(?=\W)")
 _SAMPLE, _MOSTLY = 200, 0.5
@@ -33,7 +36,9 @@ _SAMPLE, _MOSTLY = 200, 0.5
 def in_english(texts: Any) -> Any:
     """Texts, an array of Arrow, those of them that are dates in another language with months in English."""
     some = texts.take(pa.array(np.arange(0, len(texts), max(len(texts) // _SAMPLE, 1))))
-    like = sum(_LIKE_A_DATE.match(text or "") is not None for text in some.to_pylist())
+    like = sum(
+        bool(_LIKE_A_DATE.match(text or "") or _DAY_OF_NUMBERS.match(text or "")) for text in some.to_pylist()
+    )
     if not len(texts) or like < _MOSTLY * len(some):
         return texts
     return pa.array([_translated(text) for text in texts.to_pylist()], texts.type)
@@ -42,6 +47,9 @@ def in_english(texts: Any) -> Any:
 def _translated(text: str) -> str:
     """A text with the word for its month in English and without other words; as it is if one is unknown."""
     months, days = _known_words()
+    weekday = _DAY_OF_NUMBERS.match(text)
+    if weekday:
+        return text[weekday.end() :] if _bare(weekday[1]) in days else text
     words = [_bare(word) for word in _WORD.findall(_ORDINAL.sub(r"\1", text))]
     if not any(word in months for word in words):
         return text
@@ -63,14 +71,23 @@ def _known_words() -> tuple[dict[str, int], frozenset[str]]:
 
     months: dict[str, int] = {}
     days: set[str] = set()
-    for language in LANGUAGES:
+    for language in (*LANGUAGES, "en"):
         for width in ("wide", "abbreviated"):
             for context in ("format", "stand-alone"):
                 names = get_month_names(width, context=context, locale=language)
-                months.update((form, month) for month, name in names.items() for form in _forms(name))
+                known = {form: month for month, name in names.items() for form in _forms(name)}
+                months.update(known if language in LANGUAGES else {})
             weekdays = get_day_names(width, locale=language).values()
             days.update(part for name in weekdays for part in _bare(name).split("-"))
-    return months, frozenset(days - months.keys())
+    return _with_beginnings(months), frozenset(days)
+
+
+def _with_beginnings(months: dict[str, int]) -> dict[str, int]:
+    """Words for months, with their first three letters where these are of one month only."""
+    short: dict[str, set[int]] = {}
+    for word, month in months.items():
+        short.setdefault(word[:3], set()).add(month)
+    return {word: min(known) for word, known in short.items() if len(known) == 1} | months
 
 
 def _forms(name: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -199,12 +199,17 @@ def read_input(X: Any, estimator_name: str = "this estimator") -> InputTable:
 
 
 def refuse_records(array: Any, what: str) -> None:
-    """Raises InputError for a structured array, whose rows are records with fields."""
+    """Raises InputError for a structured array, a dict of columns, and a list of dicts."""
     names = getattr(getattr(array, "dtype", None), "names", None)
+    kind = "a structured array"
+    if isinstance(array, Mapping):
+        names, kind = tuple(array), "a dict"
+    elif isinstance(array, list) and array and isinstance(array[0], Mapping):
+        names, kind = tuple(array[0]), "a list of dicts"
     if names:
         raise InputError(
-            f"{what} is a structured array with the fields {', '.join(map(repr, names[:5]))}; "
-            "make a frame of it: pandas.DataFrame(array)."
+            f"{what} is {kind} with the fields {', '.join(map(repr, names[:5]))}; "
+            f"make a frame of it: pandas.DataFrame({what})."
         )
 
 

@@ -105,6 +105,8 @@ class LabelSummary:
         """
         labels = _valid_labels(y, len(weight), estimator_name, warn=True)
         if not (ordered and _are_steps(labels)):
+            if ordered and labels.dtype.kind == "f" and np.mod(labels, 1.0).any():
+                raise _too_many_steps(labels, estimator_name)
             check_classification_targets(labels)
         distinct, which = np.unique(labels[weight > 0], return_inverse=True)
         mass = np.bincount(which.ravel(), weights=weight[weight > 0], minlength=len(distinct))
@@ -233,6 +235,15 @@ def _are_steps(labels: NDArray[Any]) -> bool:
         return False
     n_different = len(np.unique(labels))
     return n_different <= _FEW_STEPS < len(labels) or n_different <= min(_MOST_STEPS, len(labels) / 2)
+
+
+def _too_many_steps(labels: NDArray[Any], estimator_name: str) -> InputError:
+    """The error for numbers with fractions that are too many for levels."""
+    return InputError(
+        f"Unknown label type: continuous. y holds {len(np.unique(labels))} different numbers, not whole, in "
+        f"{len(labels)} rows, too many for the ordered classes of {estimator_name}; round them, or use a "
+        "regressor."
+    )
 
 
 def _distinct(levels: Sequence[Any] | ArrayLike) -> NDArray[Any]:
