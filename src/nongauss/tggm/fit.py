@@ -94,37 +94,68 @@ def fit(
     first. These rows choose. They choose between `PLAIN` and `DEEP` layers before, where the sizes are left
     to the fit and rows are many, and then whether there is a skip, where that is.
     """
-    are_labels = config.n_classes > 0
-    table = table_of(sample, all_rows, recipe, are_labels)
-    size, max_epochs = recipe.rows_a_batch(table.n_rows), recipe.n_epochs(table.n_rows)
-    steps_an_epoch = math.ceil(table.n_rows / size)
-
-    def attempt(
-        config: NetworkConfig, name: str, epochs: int, after: Attempt | None = None, anew: bool = True
-    ) -> Attempt:
-        params = started(seed, config, recipe, sample) if after is None or anew else best_of(after.result)
-        n_steps = _NO_END if config.preset else float(epochs * steps_an_epoch)
-        patience = math.ceil(recipe.n_iter_no_change * epochs / max_epochs)
-        patient = replace(recipe, n_iter_no_change=patience)
-        state = first_state(params, table.total, n_steps, patient, config, table.counted)
-        step, key = _adapter(seed, config, size, table, all_rows is None)
-        former = None if after is None else after.result
-        result = loop.run(step, state, run, Rule(epochs), key=key, name=name, former=former)
-        found = _judged(result, calibrated(best_of(result), config, table.held), are_labels)
-        return Attempt(result, found, epochs)
-
+    trainer = _Trainer.of(seed, sample, recipe, all_rows, run, config.n_classes > 0)
+    max_epochs = trainer.max_epochs
     is_free, n_heads = config.posterior == "auto", config.n_heads or 1
     posterior, layers = "moments" if is_free else config.posterior, config.layers or PLAIN
-    has_skip = bool(config.skip)
-    plain = replace(config, posterior=posterior, n_heads=n_heads, layers=layers, skip=has_skip)
-    best, last = _shaped(attempt, plain, config, max_epochs, table.n_rows)
+    plain = replace(config, posterior=posterior, n_heads=n_heads, layers=layers, skip=bool(config.skip))
+    best, last = _shaped(trainer.attempt, plain, config, max_epochs, trainer.table.n_rows)
     plain = best.found.ensemble.config
     may_go_on = is_free and config.method == "ml" and n_heads == 1 and last.may_be_compared
     if may_go_on:
         tries_heads = config.n_heads is None and may_have_heads(config, sample.Y)
         epochs = min(best.epochs, math.ceil(FURTHER * max_epochs))
-        best = _further(attempt, best, plain, epochs, tries_heads)
+        best = _further(trainer.attempt, best, plain, epochs, tries_heads)
     return best.result, best.found.ensemble
+
+
+class _Trainer(NamedTuple):
+    """What all ways to fit the members have in common: the rows, how they are dealt out, and the recipe."""
+
+    seed: int
+    sample: NetworkRows
+    table: TrainingTable
+    in_memory: bool
+    recipe: TrainingRecipe
+    run: Run
+
+    @classmethod
+    def of(
+        cls,
+        seed: int,
+        sample: NetworkRows,
+        recipe: TrainingRecipe,
+        all_rows: Source | None,
+        run: Run,
+        are_labels: bool,
+    ) -> _Trainer:
+        table = table_of(sample, all_rows, recipe, are_labels)
+        return cls(seed, sample, table, all_rows is None, recipe, run)
+
+    @property
+    def max_epochs(self) -> int:
+        """Epochs of the whole schedule."""
+        return self.recipe.n_epochs(self.table.n_rows)
+
+    def attempt(
+        self, config: NetworkConfig, name: str, epochs: int, after: Attempt | None = None, anew: bool = True
+    ) -> Attempt:
+        """Members trained by `config` for so many epochs, anew or from the best of an attempt before."""
+        recipe, table = self.recipe, self.table
+        size = recipe.rows_a_batch(table.n_rows)
+        former = None if after is None else after.result
+        if former is None or anew:
+            params = started(self.seed, config, recipe, self.sample)
+        else:
+            params = best_of(former)
+        n_steps = _NO_END if config.preset else float(epochs * math.ceil(table.n_rows / size))
+        patience = math.ceil(recipe.n_iter_no_change * epochs / self.max_epochs)
+        patient = replace(recipe, n_iter_no_change=patience)
+        state = first_state(params, table.total, n_steps, patient, config, table.counted)
+        step, key = _adapter(self.seed, config, size, table, self.in_memory)
+        result = loop.run(step, state, self.run, Rule(epochs), key=key, name=name, former=former)
+        found = _judged(result, calibrated(best_of(result), config, table.held), config.n_classes > 0)
+        return Attempt(result, found, epochs)
 
 
 def _shaped(
