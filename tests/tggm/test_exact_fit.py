@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 import nongauss
 from nongauss import TGGMRegressor
 from nongauss.core.errors import NongaussWarning
+from nongauss.tggm.predict import member_moments_of
 
 SMALL = {"n_members": 2, "max_epochs": 60, "random_state": 0}
 
@@ -40,6 +41,20 @@ def test_skewed_noise_is_fitted_by_the_exact_likelihood(tmp_path):
         X[:400].astype(np.float32), y[:400].astype(np.float32)
     )
     assert narrow.posterior_ == "exact"
+
+
+@pytest.mark.gate
+def test_an_edge_is_known_no_better_than_the_mean():
+    """Else each member draws the edge of exponential noise up to its lowest rows, and new ones lie below."""
+    X, y = table(lambda rng, n: rng.exponential(size=n), 400)
+    settings = {"n_heads": 1, "random_state": 0}
+    chosen = TGGMRegressor(**settings).fit(X, y)
+    assert chosen.posterior_ == "exact"
+    moments = TGGMRegressor(posterior="moments", **settings).fit(X, y)
+    inside = (X - X.mean(axis=0)) / X.std(axis=0)
+    means, _ = member_moments_of(moments.params_, moments.ensemble_.config, inside)
+    spread, noise = np.sqrt(means.var(axis=0).mean()), np.exp(chosen.params_.log_sd1)
+    assert 0.4 * spread < noise.min() <= noise.max() < 4.0 * spread
 
 
 @pytest.mark.gate

@@ -81,7 +81,10 @@ def test_an_average_of_members_that_disagree_is_no_wider_than_its_errors():
         low, high = law_of(ensemble, new, squeeze=True).interval(0.9).T
         return float(np.mean((low <= y) & (y <= high)))
 
-    assert 0.89 < covered(made.ensemble) < 0.95 < covered(made.ensemble._replace(spread_kept=1.0))
+    found = [
+        covered(made.ensemble._replace(spread_kept=kept)) for kept in (made.ensemble.spread_kept, 0.5, 1.0)
+    ]
+    assert 0.89 < found[0] < 0.925 < found[1] < 0.95 < found[2]
 
 
 def test_intervals_of_a_hundred_rows_cover_new_ones():

@@ -37,6 +37,7 @@ def few_units(monkeypatch):
     monkeypatch.setattr(fit, "DEEP", (8, 8))
     monkeypatch.setattr(fit, "ROWS_OF_DEEP", 300)
     monkeypatch.setattr(fit, "SHORTER", 0.4)
+    monkeypatch.setattr(fit, "STEPS_OF_DEEP", 0)
     return asked
 
 
@@ -55,6 +56,18 @@ def test_a_mean_that_bends_often_gets_more_units(few_units, tmp_path):
     again = nongauss.load(tmp_path / "chosen.nongauss")
     assert again.hidden_layer_sizes_ == (8, 8)
     assert again.partial_fit(X, y).hidden_layer_sizes_ == (8, 8)
+
+
+@pytest.mark.parametrize(("steps", "epochs"), [(0, 4), (91, 7), (1_000, 10)])
+def test_a_short_schedule_gives_two_layers_the_steps_they_need(few_units, monkeypatch, steps, epochs):
+    """Of ten epochs of 13 steps two fifths, so many that they make the steps, or all."""
+    monkeypatch.setattr(fit, "STEPS_OF_DEEP", steps)
+    for name in ("LEAST_GAIN", "LEAST_NATS"):
+        monkeypatch.setattr(fit, name, -1e9)  # two layers are taken whatever held-out rows say
+    X, y = table(2.5, 0.1)
+    model = TGGMRegressor(n_members=2, max_epochs=10, random_state=0).fit(X, y)
+    assert model.hidden_layer_sizes_ == (8, 8)
+    assert len(model.trace_) == 10 + epochs
 
 
 @pytest.mark.gate

@@ -28,6 +28,10 @@ SPREAD_KEPT, ROWS_THAT_HALVE = 0.5, 50.0
 """Share of the variance between members' means that the law keeps once many held-out rows have set its
 variance, and how many of them take half of the rest away."""
 
+MOST_ADDED = 0.15
+"""Share of that variance that the part kept of many rows may add at most: where members disagree as much as
+the noise, half of it would make intervals too wide."""
+
 CHOICES = 12.0
 """What held-out rows choose beside the variance (epochs, heads, objective, power, skewness, tails), in rows:
 the mean of n squared errors is too small by about a share CHOICES / (n + CHOICES)."""
@@ -46,13 +50,15 @@ class CalibratedEnsemble(NamedTuple):
     """An ensemble as held-out rows set it, and what they say of it.
 
     `log_density`: theirs, nats a row, -inf without any. `non_gaussian`: the statistic of Jarque and Bera of
-    their standardised errors, 0 without any. `n_rows`: how many they are.
+    their standardised errors, 0 without any. `n_rows`: how many they are. `spread` (P,): root mean square of
+    the differences between the members' means and their average there, 0 without any.
     """
 
     ensemble: Ensemble
     log_density: float = -math.inf
     non_gaussian: float = 0.0
     n_rows: int = 0
+    spread: Float64[np.ndarray, " P"] | float = 0.0
 
 
 def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | None) -> CalibratedEnsemble:
@@ -64,9 +70,8 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
     are tried. That, the share of skewness of `SKEWNESSES` and the tails of `tails.DEGREES` are those with the
     highest log density of held-out errors, shortened to those of the ensemble, sqrt((a - b) / a); the other
     tails keep a part by their probability. The n rows have chosen a lot: squares are taken 1 + c / (n + c)
-    times, beside c = `CHOICES` rows of ratio 1. Of the spread, on top in the law, all stays where rows are
-    few, `SPREAD_KEPT` where they are many: more would count twice what the factor has found. Without held-out
-    rows the model is taken at its word; so are the probabilities of labels.
+    times, beside c = `CHOICES` rows of ratio 1. The spread on top, which `_spread_kept` tells, would count
+    twice what they have found. Without them the model is taken at its word; so are probabilities of labels.
     """
     n_outputs = params.n_outputs
     plain = Ensemble(params, config, np.ones(n_outputs), 1.0, np.zeros(n_outputs), np.ones(n_outputs))
@@ -82,7 +87,7 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
     inflation = np.where(is_constant, 1.0, np.clip((1.0 - few) * (1.0 + few) * (a - b) + few, *limits))
     shorter = np.sqrt((1.0 + few) * np.clip((a - b) / np.maximum(a, predict.TINY), LEAST_SHORTER, 1.0))
     shares = (1.0,) if config.method == "bp" or params.gate else SKEWNESSES
-    plain = plain._replace(spread_kept=1.0 - (1.0 - SPREAD_KEPT) * n_rows / (n_rows + ROWS_THAT_HALVE))
+    plain = plain._replace(spread_kept=_spread_kept(float(inflation.mean()), float(b.mean()), n_rows))
     best = None
     for power in POWERS:
         set_ = plain._replace(inflation=inflation**power)
@@ -94,7 +99,18 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
     assert best is not None
     alone = _shape_of(best[2], error, weight, (best[0].skewness,))[2]
     normal = _jarque_bera((error / np.sqrt(variance))[..., 0], weight) if n_outputs == 1 else 0.0
-    return CalibratedEnsemble(best[0], alone / weight.sum(), normal, n_rows)
+    spread = np.sqrt((weight[..., None] * between).sum((0, 1)) / weight.sum())
+    return CalibratedEnsemble(best[0], alone / weight.sum(), normal, n_rows, spread)
+
+
+def _spread_kept(inflation: float, spread: float, n_rows: int) -> float:
+    """The share of the variance between members' means that the law keeps, both in units of V.
+
+    `inflation` is the factor of V that `n_rows` held-out rows have found, `spread` what means vary by. All is
+    kept where rows are few, else `SPREAD_KEPT` of it, or as much as adds `MOST_ADDED` of the former.
+    """
+    of_many = min(SPREAD_KEPT, MOST_ADDED * inflation / max(spread, predict.TINY))
+    return 1.0 - (1.0 - of_many) * n_rows / (n_rows + ROWS_THAT_HALVE)
 
 
 def _errors_of(

@@ -22,7 +22,16 @@ from nongauss.tggm import on_host, updates
 from nongauss.tggm.calibration import CalibratedEnsemble, calibrated
 from nongauss.tggm.config import DEEP, PLAIN, NetworkConfig, TrainingRecipe
 from nongauss.tggm.data import NetworkRows, TrainingTable, streamed_table, table_without_holdout, whole_table
-from nongauss.tggm.params import WORST, NetworkParams, TrainingState, first_state, start, with_heads
+from nongauss.tggm.params import (
+    NO_LEAST,
+    SMALLEST_LOG_SD,
+    WORST,
+    NetworkParams,
+    TrainingState,
+    first_state,
+    start,
+    with_heads,
+)
 from nongauss.tggm.predict import Ensemble
 
 SURELY_NOT_GAUSSIAN = 9.2
@@ -34,6 +43,9 @@ FURTHER = 0.5
 
 SHORTER = 0.3
 """Epochs of `DEEP` layers as a share of those of `PLAIN`: they learn in fewer, each of which takes longer."""
+
+STEPS_OF_DEEP = 3_000
+"""Steps that they have at least, unless the schedule of `PLAIN` is shorter: fewer teach them little."""
 
 ROWS_OF_DEEP = 3_000
 """Rows from which on `DEEP` layers are tried: few rows seldom tell which is better."""
@@ -50,6 +62,10 @@ and few units are simpler to look at, and a few rows can prefer others by chance
 
 FAR_BELOW = 0.1
 """Nats a row: heads that are farther below one output after half of the epochs are left."""
+
+LEAST_NOISE = 0.5
+"""Least noise of a further fit by the exact likelihood, as a share of the spread of the members' means: where
+noise has an edge, the rows below it are all that a member sees of it, and it would be drawn up to these."""
 
 EXACT_EPOCHS, HEADS_EPOCHS = "epochs of the exact likelihood", "epochs of heads"
 MORE_HEADS_EPOCHS, DEEP_EPOCHS = "more epochs of heads", "epochs of two layers"
@@ -99,7 +115,7 @@ def fit(
     is_free, n_heads = config.posterior == "auto", config.n_heads or 1
     posterior, layers = "moments" if is_free else config.posterior, config.layers or PLAIN
     plain = replace(config, posterior=posterior, n_heads=n_heads, layers=layers, skip=bool(config.skip))
-    best, last = _shaped(trainer.attempt, plain, config, max_epochs, trainer.table.n_rows)
+    best, last = _shaped(trainer, plain, config)
     plain = best.found.ensemble.config
     may_go_on = is_free and config.method == "ml" and n_heads == 1 and last.may_be_compared
     if may_go_on:
@@ -137,6 +153,17 @@ class _Trainer(NamedTuple):
         """Epochs of the whole schedule."""
         return self.recipe.n_epochs(self.table.n_rows)
 
+    @property
+    def steps_an_epoch(self) -> int:
+        """Batches that the rows make."""
+        return math.ceil(self.table.n_rows / self.recipe.rows_a_batch(self.table.n_rows))
+
+    @property
+    def epochs_of_deep(self) -> int:
+        """Epochs of `DEEP` layers: `SHORTER`, but so many that they can learn, if the schedule has them."""
+        enough = math.ceil(STEPS_OF_DEEP / self.steps_an_epoch)
+        return min(self.max_epochs, max(math.ceil(SHORTER * self.max_epochs), enough))
+
     def attempt(
         self, config: NetworkConfig, name: str, epochs: int, after: Attempt | None = None, anew: bool = True
     ) -> Attempt:
@@ -148,24 +175,23 @@ class _Trainer(NamedTuple):
             params = started(self.seed, config, recipe, self.sample)
         else:
             params = best_of(former)
-        n_steps = _NO_END if config.preset else float(epochs * math.ceil(table.n_rows / size))
+        n_steps = _NO_END if config.preset else float(epochs * self.steps_an_epoch)
         patience = math.ceil(recipe.n_iter_no_change * epochs / self.max_epochs)
         patient = replace(recipe, n_iter_no_change=patience)
-        state = first_state(params, table.total, n_steps, patient, config, table.counted)
+        least = _least_noise(config, None if anew else after)
+        state = first_state(params, table.total, n_steps, patient, config, table.counted, least)
         step, key = _adapter(self.seed, config, size, table, self.in_memory)
         result = loop.run(step, state, self.run, Rule(epochs), key=key, name=name, former=former)
         found = _judged(result, calibrated(best_of(result), config, table.held), config.n_classes > 0)
         return Attempt(result, found, epochs)
 
 
-def _shaped(
-    attempt: Callable[..., Attempt], plain: NetworkConfig, config: NetworkConfig, epochs: int, n_rows: int
-) -> tuple[Attempt, Attempt]:
+def _shaped(trainer: _Trainer, plain: NetworkConfig, config: NetworkConfig) -> tuple[Attempt, Attempt]:
     """The best of the fits with layers and skip as `config` leaves them to held-out rows; and the last."""
-    best = last = attempt(plain, "epochs", epochs)
-    if may_be_deep(config, n_rows) and last.may_be_compared:
-        deep = replace(plain, layers=DEEP)
-        last = attempt(deep, DEEP_EPOCHS, math.ceil(SHORTER * epochs), best)
+    attempt = trainer.attempt
+    best = last = attempt(plain, "epochs", trainer.max_epochs)
+    if may_be_deep(config, trainer.table.n_rows) and last.may_be_compared:
+        last = attempt(replace(plain, layers=DEEP), DEEP_EPOCHS, trainer.epochs_of_deep, best)
         best = best.or_better(last, best.surely)
     if config.skip is None and last.may_be_compared:
         skipped = replace(best.found.ensemble.config, skip=True)
@@ -193,6 +219,15 @@ def _further(
         last = attempt(replace(plain, posterior="exact"), EXACT_EPOCHS, epochs, first, anew=False)
         best = best.or_better(last)
     return best
+
+
+def _least_noise(config: NetworkConfig, after: Attempt | None) -> np.ndarray | float:
+    """Log of the least noise sd (P,): the place of an edge is known no better than the mean is."""
+    if after is None or config.posterior != "exact" or config.noise_variance is not None:
+        return NO_LEAST
+    spread = np.asarray(after.found.spread)
+    least: np.ndarray = np.log(np.maximum(LEAST_NOISE * spread, math.exp(SMALLEST_LOG_SD)))
+    return least
 
 
 def _judged(result: FitResult, found: CalibratedEnsemble, are_labels: bool) -> CalibratedEnsemble:

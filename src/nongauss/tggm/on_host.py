@@ -128,6 +128,7 @@ class HostEpochs(OnHost):
             scale = n_rows / len(batch.y) / state.total
             at.move(_flat(gradient) * scale[:, None].astype(np.float32) - pull * numbers, state)
             self._constrain(params)
+            np.maximum(params.log_sd1, state.least_noise, out=params.log_sd1)
         moved = moments._replace(count=np.asarray(at.count, moments.count.dtype), mu=at.mean, nu=at.square)
         moved_to = {"params": params, "optimiser": moved, "step": np.float32(at.step)}
         return replace(state, **moved_to), bound

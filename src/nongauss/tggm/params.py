@@ -26,6 +26,9 @@ SMALLEST_LOG_SD = -9.0
 SMALLEST_LOG_HEAD = -4.0
 """The same of a head of several, which could otherwise close in on a value that occurs more than once."""
 
+NO_LEAST = -1e3
+"""Least log sd of noise that is bounded by nothing else, a finite number."""
+
 WORST = -1e30
 """The held-out score that no epoch has: that of a member before its first one."""
 
@@ -214,7 +217,8 @@ class TrainingState:
     `total` (E,): weight of the rows each member trains on, about 1 a row; `counted` (E,): the total weight
     that the prior is divided by, the user's own units for labels, `total` for numbers. `n_steps`: optimiser
     steps of the schedule (a huge number: the learning rate stays), `rate`: its first learning rate.
-    `patience`, `tol`: the rule for stopping early.
+    `patience`, `tol`: the rule for stopping early. `least_noise` (P,): least log sd of the noise beside the
+    limits that the settings give.
     """
 
     params: NetworkParams
@@ -230,6 +234,7 @@ class TrainingState:
     best_epoch: Int32[Array, " E"]
     patience: Int32[Array, ""]
     tol: Float32[Array, ""]
+    least_noise: Float32[Array, " P"]
 
 
 def optimiser(config: NetworkConfig) -> optax.GradientTransformation:
@@ -262,10 +267,11 @@ def first_state(
     recipe: TrainingRecipe,
     config: NetworkConfig,
     counted: Float[np.ndarray, " E"] | None = None,
+    least_noise: Float[np.ndarray, " P"] | float = NO_LEAST,
 ) -> TrainingState:
     """The state before the first epoch, as host arrays: nothing is compiled to make it.
 
-    `total` and `counted` (by default the same) as in `TrainingState`.
+    `total`, `counted` (by default the same) and `least_noise` as in `TrainingState`.
     """
     n_members = params.b0.shape[0]
     host: Any = np  # host arrays where the record says jax.Array: they become that at the first step
@@ -284,4 +290,5 @@ def first_state(
         best_epoch=host.zeros(n_members, host.int32),
         patience=host.int32(recipe.n_iter_no_change),
         tol=host.float32(recipe.tol),
+        least_noise=host.full(params.b1.shape[1], least_noise, host.float32),
     )

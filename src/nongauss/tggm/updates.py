@@ -144,6 +144,7 @@ class GradientAscent:
         moves = unravelled(direction, state.params)
         params = jax.tree.map(lambda leaf, move: leaf + rate * move, state.params, moves)
         params = constrain(params, self.config)
+        params = params._replace(log_sd1=jnp.maximum(params.log_sd1, state.least_noise[None, :]))
         return replace(state, params=params, optimiser=moved, step=state.step + 1), {}
 
 
