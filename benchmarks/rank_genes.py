@@ -26,7 +26,7 @@ from sklearn.svm import LinearSVC
 
 from nongauss import RankFactorClassifier
 
-GIBBS = {"inference": "gibbs", "n_chains": 2, "max_iter": 500}
+GIBBS = {"inference": "gibbs"}
 MODELS: dict[str, dict[str, Any]] = {
     "rank, vb": {},
     "rank, gibbs": GIBBS,

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from nongauss.rank_factor import svm_mixture
 from nongauss.rank_factor.config import RankConfig, ShrinkagePrior
 from nongauss.rank_factor.data import RankRows
+from nongauss.rank_factor.hamiltonian_moves import hamiltonian_move, hinge_table, n_leaps
 from nongauss.rank_factor.inference import Gibbs, Inference
 from nongauss.rank_factor.level_density import drawn_factors, is_joint
 from nongauss.rank_factor.machine_moves import moved_machines
@@ -96,13 +97,21 @@ def sweep(
 def _with_factors_mixed(
     state: RankState, rows: RankRows, labels: WeightedLabels, config: RankConfig, inference: Gibbs
 ) -> RankState:
-    """The state after moves that change no score; with its levels' scores, which hold whatever is moved."""
+    """The state after moves that change no score, and one of loadings and factors together.
+
+    With its levels' scores, which hold whatever is moved.
+    """
     A, z, shrink, experts = state.A, state.z, state.shrink, state.experts
     assert rows.codes is not None
     if experts.gate is None and not (config.cut and config.n_outputs):  # else factors have other priors, too
         *both, shrink, experts = mixed_state(
             inference.rng, A.mean, z.mean, shrink, experts, config.prior.slab
         )
+        leaps = n_leaps(rows.codes.size)
+        if leaps:
+            table, beta = hinge_table(rows.codes, config.eps, labels.y), experts.beta.mean[0]
+            own = shrink.precision + config.prior.slab
+            both = list(hamiltonian_move(inference.rng, *both, table, own, beta, leaps))
         A, z = map(point, both)
     means = mean_by_level(rows.codes, z.mean, labels.weight, state.scale.lower.shape[1])
     return RankState(A, shrink, z, level_scores(A, means), experts)
