@@ -29,15 +29,15 @@ BEND = 0.5
 class HingeTable(NamedTuple):
     """The hinges of training cells (N, D): the place of each cell's level, and of its neighbours, among D Q.
 
-    here, lower_there, upper_there (N, D): is there a cell, a lower and an upper hinge. count (D Q,): rows of
-    each level, 1 for one without rows. Labels y (N, C).
+    here, lower_there, upper_there (N, D): is there a cell, a lower and an upper hinge. n_rows (D Q,): rows of
+    each level, 1 for one without any. Labels y (N, C).
     """
 
     here: NDArray[np.bool_]
     place: NDArray[np.intp]
     lower_there: NDArray[np.bool_]
     upper_there: NDArray[np.bool_]
-    count: FloatArray
+    n_rows: FloatArray
     eps: float
     y: FloatArray
 
@@ -72,8 +72,8 @@ def slopes_at(table: HingeTable, A: FloatArray, v: FloatArray, own: FloatArray, 
     size = np.sqrt((v**2).mean())
     z = v / size
     score = z @ A.T
-    n = len(table.count)
-    mean = np.bincount(table.place.ravel(), (score * table.here).ravel(), n) / table.count
+    n = len(table.n_rows)
+    mean = np.bincount(table.place.ravel(), (score * table.here).ravel(), n) / table.n_rows
     below, above = table.place - table.lower_there, table.place + table.upper_there
     lower = np.where(table.lower_there, table.eps + mean[below] - score, 0.0)
     upper = np.where(table.upper_there, table.eps + score - mean[above], 0.0)
@@ -83,7 +83,7 @@ def slopes_at(table: HingeTable, A: FloatArray, v: FloatArray, own: FloatArray, 
     energy = 2.0 * (lower[low].sum() + upper[high].sum() + margin[wrong].sum())
     energy += 0.5 * (own * A**2).sum() + 0.5 * (v**2).sum()
     pull = np.bincount(below[low], minlength=n) - np.bincount(above[high], minlength=n)
-    by_score = 2.0 * high - 2.0 * low + table.here * (2.0 * pull / table.count)[table.place]
+    by_score = 2.0 * high - 2.0 * low + table.here * (2.0 * pull / table.n_rows)[table.place]
     by_z = by_score @ A - 2.0 * (wrong * table.y) @ beta[:, :-1]
     by_v = (by_z - z * ((by_z * z).sum() / v.size)) / size + v
     return Slopes(float(energy), by_score.T @ z + own * A, by_v)

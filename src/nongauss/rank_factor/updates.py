@@ -104,15 +104,15 @@ def _with_factors_mixed(
     A, z, shrink, experts = state.A, state.z, state.shrink, state.experts
     assert rows.codes is not None
     if experts.gate is None and not (config.cut and config.n_outputs):  # else factors have other priors, too
-        *both, shrink, experts = mixed_state(
+        loadings, factors, shrink, experts = mixed_state(
             inference.rng, A.mean, z.mean, shrink, experts, config.prior.slab
         )
         leaps = n_leaps(rows.codes.size)
         if leaps:
-            table, beta = hinge_table(rows.codes, config.eps, labels.y), experts.beta.mean[0]
-            own = shrink.precision + config.prior.slab
-            both = list(hamiltonian_move(inference.rng, *both, table, own, beta, leaps))
-        A, z = map(point, both)
+            table, own = hinge_table(rows.codes, config.eps, labels.y), shrink.precision + config.prior.slab
+            beta = experts.beta.mean[0]
+            loadings, factors = hamiltonian_move(inference.rng, loadings, factors, table, own, beta, leaps)
+        A, z = point(loadings), point(factors)
     means = mean_by_level(rows.codes, z.mean, labels.weight, state.scale.lower.shape[1])
     return RankState(A, shrink, z, level_scores(A, means), experts)
 
