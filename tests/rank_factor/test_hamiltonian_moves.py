@@ -62,6 +62,6 @@ def test_draws_have_the_density():
 
 
 def test_large_tables_are_not_moved_so():
-    assert n_leaps(1000) == 150
+    assert n_leaps(1000) == 100
     assert n_leaps(100_000) == 20
     assert n_leaps(200_000) == 0

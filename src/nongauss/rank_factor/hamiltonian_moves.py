@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nongauss.rank_factor.data import NONE, FloatArray, n_levels_of
 
-MOST_LEAPS, FEWEST_LEAPS, MOST_CELLS = 150, 20, 2_000_000
+MOST_LEAPS, FEWEST_LEAPS, MOST_CELLS = 100, 20, 2_000_000
 """Leapfrog steps of a move: cells times steps are at most MOST_CELLS; no move of fewer steps is made."""
 STEP = 0.2
 """The largest step, in standard deviations, times the fourth root of the dimension."""
@@ -27,16 +27,18 @@ BEND = 0.5
 
 
 class HingeTable(NamedTuple):
-    """The hinges of training cells (N, D): the place of each cell's level, and of its neighbours, among D Q.
+    """The hinges of training cells (N, D), of which `here` tells (N D,), and labels y (N, C).
 
-    here, lower_there, upper_there (N, D): is there a cell, a lower and an upper hinge. n_rows (D Q,): rows of
-    each level, 1 for one without any. Labels y (N, C).
+    place (N D,): of each cell's level among D Q. low_cell, high_cell: cells that have a lower hinge, or an
+    upper one; below, above: the places of these neighbours. n_rows (D Q,): rows of each level, at least 1.
     """
 
     here: NDArray[np.bool_]
     place: NDArray[np.intp]
-    lower_there: NDArray[np.bool_]
-    upper_there: NDArray[np.bool_]
+    low_cell: NDArray[np.intp]
+    below: NDArray[np.intp]
+    high_cell: NDArray[np.intp]
+    above: NDArray[np.intp]
     n_rows: FloatArray
     eps: float
     y: FloatArray
@@ -61,29 +63,33 @@ def hinge_table(codes: NDArray[np.uint8], eps: float, y: FloatArray) -> HingeTab
     n_columns, n_levels = codes.shape[1], n_levels_of(codes)
     here = codes != NONE
     level = np.where(here, codes, 0).astype(np.intp)
-    place = np.arange(n_columns) * n_levels + level
-    count = np.bincount(place[here], minlength=n_columns * n_levels)
-    last = (count.reshape(n_columns, n_levels) > 0).sum(axis=1) - 1
-    return HingeTable(here, place, here & (level > 0), here & (level < last), np.maximum(count, 1.0), eps, y)
+    place = (np.arange(n_columns) * n_levels + level).ravel()
+    n_rows = np.bincount(place[here.ravel()], minlength=n_columns * n_levels)
+    last = (n_rows.reshape(n_columns, n_levels) > 0).sum(axis=1) - 1
+    low, high = np.flatnonzero(here & (level > 0)), np.flatnonzero(here & (level < last))
+    most = np.maximum(n_rows, 1.0)
+    return HingeTable(here.ravel(), place, low, place[low] - 1, high, place[high] + 1, most, eps, y)
 
 
 def slopes_at(table: HingeTable, A: FloatArray, v: FloatArray, own: FloatArray, beta: FloatArray) -> Slopes:
     """Energy and slopes at loadings A (D, K) of prior precision `own`, v (N, K), coefficients (C, K + 1)."""
     size = np.sqrt((v**2).mean())
     z = v / size
-    score = z @ A.T
+    score = (z @ A.T).ravel()
     n = len(table.n_rows)
-    mean = np.bincount(table.place.ravel(), (score * table.here).ravel(), n) / table.n_rows
-    below, above = table.place - table.lower_there, table.place + table.upper_there
-    lower = np.where(table.lower_there, table.eps + mean[below] - score, 0.0)
-    upper = np.where(table.upper_there, table.eps + score - mean[above], 0.0)
+    mean = np.bincount(table.place, score * table.here, n) / table.n_rows
+    lower = table.eps + mean[table.below] - score[table.low_cell]
+    upper = table.eps + score[table.high_cell] - mean[table.above]
     low, high = lower > 0.0, upper > 0.0
     margin = 1.0 - table.y * (z @ beta[:, :-1].T + beta[:, -1])
     wrong = margin > 0.0
-    energy = 2.0 * (lower[low].sum() + upper[high].sum() + margin[wrong].sum())
+    energy = 2.0 * (lower @ low + upper @ high + margin[wrong].sum())
     energy += 0.5 * (own * A**2).sum() + 0.5 * (v**2).sum()
-    pull = np.bincount(below[low], minlength=n) - np.bincount(above[high], minlength=n)
-    by_score = 2.0 * high - 2.0 * low + table.here * (2.0 * pull / table.n_rows)[table.place]
+    pull = np.bincount(table.below, low, n) - np.bincount(table.above, high, n)
+    by_score = table.here * (2.0 * pull / table.n_rows)[table.place]
+    by_score[table.low_cell] -= 2.0 * low
+    by_score[table.high_cell] += 2.0 * high
+    by_score = by_score.reshape(len(v), len(A))
     by_z = by_score @ A - 2.0 * (wrong * table.y) @ beta[:, :-1]
     by_v = (by_z - z * ((by_z * z).sum() / v.size)) / size + v
     return Slopes(float(energy), by_score.T @ z + own * A, by_v)
