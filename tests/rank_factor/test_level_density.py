@@ -62,10 +62,10 @@ def test_chains_agree_on_what_no_rotation_changes():
         state, rows, labels, config = problem(8, 60)
         inference = Gibbs(np.random.default_rng(seed))
         told = []
-        for _ in range(400):
+        for _ in range(250):
             state, _ = sweep(state, rows, labels, config, inference)
             told.append(np.append((state.A.mean**2).sum(axis=1), state.z.mean[:6] @ state.A.mean[0]))
-        seen.append(told[150:])
+        seen.append(told[50:])
     r_hat = [split_rhat(part) for part in np.array(seen).transpose(2, 0, 1)]
     assert max(r_hat) < 1.05
 

@@ -145,7 +145,7 @@ def test_probabilities_of_classes_far_apart_hold_though_the_draws_sizes_differ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = RankFactorClassifier(
-            2, inference="gibbs", n_chains=1, max_iter=60, n_draws=20, random_state=1
+            2, inference="gibbs", n_chains=1, max_iter=60, n_draws=20, random_state=2
         ).fit(X, y)
     sizes = [np.linalg.norm(draw.beta[..., :-1]) for draw in model.draws_]
     assert max(sizes) > 10 * min(sizes)
