@@ -18,7 +18,6 @@ from nongauss.auto.base import how_it_ended
 from nongauss.auto.candidates import FEWEST_CELLS, MOST_JUDGED, REGISTRY, candidates_for
 from nongauss.auto.clock import FROM_TRIAL, NO_TIME, SearchTime
 from nongauss.auto.contenders import Contender, within_reach
-from nongauss.auto.figures import usable_mean
 from nongauss.auto.inputs import arcsinh_of_skewed
 from nongauss.auto.kinds import target_kind
 from nongauss.core.errors import InputError, NongaussWarning
@@ -168,21 +167,6 @@ def test_a_constant_target_is_told():
     with pytest.warns(NongaussWarning, match="constant"):
         model = AutoRegressor(random_state=0).fit(X, np.full(30, 4.0))
     assert_allclose(model.predict(X), 4.0)
-
-
-class Exploding:
-    """A law whose mean in row 0 rests on next to nothing of it."""
-
-    mean = np.array([1e4, 1.0, 9.0])
-
-    def quantile(self, q):
-        return np.array([[0.0, 2.0, 50.0], [0.5, 1.0, 1.5], [8.0, 9.0, 10.0]])
-
-
-def test_a_mean_beyond_its_own_law_gives_way_to_the_median():
-    with pytest.warns(NongaussWarning, match="In 1 of 3 rows"):
-        found = usable_mean(Exploding(), 0.0, 5.0)
-    assert_array_equal(found, [2.0, 1.0, 9.0])
 
 
 def test_skewed_columns_are_found_and_gaps_stay():

@@ -10,10 +10,17 @@ from nongauss.auto.contenders import TrainingRows
 from nongauss.core.errors import NongaussWarning
 from nongauss.estimator.conformal import scored
 from nongauss.metrics import crps
+from nongauss.predictive.clipped import ClippedDistribution
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 
 MOST_CRPS = 50
 """Rows, a random sample, whose continuous ranked probability score stands in the leaderboard."""
+
+MOST_ALONE, SHARE_ALONE = 10.0, 1 / 8
+"""Rows at an end of the target, and their share of all, that are too few to support a mean."""
+
+MOST_MOVED = 0.5
+"""Standard deviations by which what the training targets do not support may move a mean."""
 
 
 def figures_of(law: PredictiveDistribution, rows: TrainingRows) -> dict[str, float]:
@@ -32,25 +39,54 @@ def no_figures(law: PredictiveDistribution, rows: TrainingRows) -> dict[str, flo
     return {"crps": np.nan, "coverage": np.nan}
 
 
-def usable_mean(law: PredictiveDistribution, low: float, high: float) -> FloatArray:
-    """The mean of each row; the median where the mean says nothing of the row.
+def supported_range(y: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """The least and largest of targets y (N,) with weights (N,) that are not alone at an end of them.
 
-    That is where it lies farther from all training targets than these from one another, and beyond all but a
-    hundredth of its own law: a mean that rests on what is next to impossible.
+    At either end rows of a weight of up to `MOST_ALONE` may be alone, and of that share of all; fewer where
+    the others have one value.
     """
-    mean = law.mean
-    reach = high - low
-    far = ~((mean >= low - reach) & (mean <= high + reach))
-    if not far.any():
-        return mean
-    inner = law.quantile([0.01, 0.5, 0.99])
-    far &= ~((mean >= inner[:, 0]) & (mean <= inner[:, 2]))
-    if far.any():
+    order = np.argsort(y)
+    values, below = y[order], np.cumsum(weight[order])
+    alone = min(MOST_ALONE, SHARE_ALONE * below[-1])
+    while True:
+        low = values[np.searchsorted(below, alone, "right")]
+        high = values[::-1][np.searchsorted(np.cumsum(weight[order[::-1]]), alone, "right")]
+        if low < high or alone < 0.5:
+            return float(low), float(high)
+        alone *= 0.5
+
+
+def usable_moments(law: PredictiveDistribution, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of each row, (N,) each, without what training targets do not support.
+
+    These lie between `low` and `high` but for a few. A law may give next to no probability to values so far
+    beyond that they make up its mean: a constant law's share beside a lone target of 1e9, or e^f far from all
+    rows. Where what lies farther out than once that range moves a mean by more than `MOST_MOVED` standard
+    deviations, it counts as that limit. Of a row whose own central 68 % reach farther, the mean stays if it
+    is within 98 % of its law, else it is the median, beside half of these 68 % as standard deviation. Warns.
+    """
+    mean, std, reach = law.mean, law.std, high - low
+    ends = low - reach, high + reach
+    doubted = np.flatnonzero(~((mean >= ends[0]) & (mean <= ends[1]) & (std <= reach)))
+    if not len(doubted):
+        return mean, std
+    inner = law[doubted].quantile([0.01, 0.16, 0.5, 0.84, 0.99])
+    is_near = (inner[:, 1] >= ends[0]) & (inner[:, 3] <= ends[1])
+    beyond = ~(is_near | ((mean[doubted] >= inner[:, 0]) & (mean[doubted] <= inner[:, 4])))
+    near = doubted[is_near]
+    bounded = ClippedDistribution(law[near], *ends)
+    moved = ~(np.abs(mean[near] - bounded.mean) <= MOST_MOVED * bounded.std)
+    mean, std = mean.copy(), std.copy()
+    mean[near[moved]], std[near[moved]] = bounded.mean[moved], bounded.std[moved]
+    far, told = doubted[beyond], inner[beyond]
+    mean[far], std[far] = told[:, 2], 0.5 * (told[:, 3] - told[:, 1])
+    n_changed = int(moved.sum() + beyond.sum())
+    if n_changed:
         warnings.warn(
-            f"In {int(far.sum())} of {len(mean)} rows the mean lies beyond 98 % of its own law and far from "
-            "all training targets; the median is given there: read these rows' intervals instead.",
+            f"In {n_changed} of {len(mean)} rows the mean rests on values that are next to impossible there "
+            f"and far from nearly all training targets; it is given with values beyond {ends[0]:g} and "
+            f"{ends[1]:g} counted as these, or as the median: read these rows' intervals instead.",
             NongaussWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    out: FloatArray = np.where(far, inner[:, 1], mean)
-    return out
+    return mean, std

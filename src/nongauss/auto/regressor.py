@@ -24,7 +24,7 @@ from nongauss.auto.candidates import (
 from nongauss.auto.censored import censored_kind, ends_of, log_prob_between, that_take_limits
 from nongauss.auto.clock import NO_TIME, SearchTime, seconds_of_trees
 from nongauss.auto.contenders import Contender, TrainingRows, give_shares, rows_judged
-from nongauss.auto.figures import figures_of, no_figures, usable_mean
+from nongauss.auto.figures import figures_of, no_figures, supported_range, usable_moments
 from nongauss.auto.forest import trees_of
 from nongauss.auto.kinds import said_kind, target_kind
 from nongauss.auto.limits import Limits, limits_of, no_limits
@@ -260,12 +260,14 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     def predict(self, X: Any, return_std: bool = False, exposure: Any = None) -> Any:
         """Mean of y for each row: (N,). With `return_std`, also its standard deviation.
 
-        Where a mean lies beyond nearly all of its own law and of the training targets, as that of e^f may,
-        the median is given and warned of.
+        Where a mean rests on values that are next to impossible and far from nearly all training targets, it
+        is given without these and warned of; see `usable_moments`.
         """
-        law = self.predict_distribution(X, exposure)
-        mean = usable_mean(law, *self._range)
-        return (mean, law.std) if return_std else mean
+        mean, std = self._moments(self.predict_distribution(X, exposure))
+        return (mean, std) if return_std else mean
+
+    def _moments(self, law: PredictiveDistribution) -> tuple[FloatArray, FloatArray]:
+        return usable_moments(law, *self._range)
 
     def predict_distribution(self, X: Any, exposure: Any = None) -> PredictiveDistribution:
         """The whole distribution of y for each row, a mixture of the chosen laws; `exposure` as in `fit`."""
@@ -285,7 +287,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
         whole, rows = _left_out(contenders), read.rows
         judged = rows.first(len(whole))
-        self._range = (float(rows.y.min()), float(rows.y.max()))
+        self._range = supported_range(rows.y, rows.weight)
         self.target_kind_ = read.kind
         if read.is_censored:
             self._calibration = self._conformal_scores = None

@@ -332,6 +332,10 @@ class DistributionRegressorMixin(ExplainMixin):
         law = self.predict_distribution(X)
         return (law.mean, law.std) if return_std else law.mean
 
+    def _moments(self, law: PredictiveDistribution) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of each row, as they are predicted."""
+        return law.mean, law.std
+
     def predict_interval(
         self,
         X: Any,

@@ -170,13 +170,12 @@ def _predictions_of(model: Any) -> tuple[Say, Say]:
         return say, roughly
 
     def moments(rows: InputTable) -> FloatArray:
-        law = model.predict_distribution(rows)
-        return np.column_stack([law.mean, law.std])
+        return np.column_stack(model._moments(model.predict_distribution(rows)))
 
     def rough_moments(rows: InputTable) -> FloatArray:
         with completed_often(FEW_COMPLETIONS):
             law = model.predict_distribution(rows).roughly()
-        return np.column_stack([law.mean, law.std])
+        return np.column_stack(model._moments(law))
 
     return moments, rough_moments
 

@@ -272,14 +272,14 @@ class MixtureDistribution(_OfParts):
         return np.where(used, low, np.inf).min(axis=0), np.where(used, high, -np.inf).max(axis=0)
 
     def _whole_root(self, level: float, low: FloatArray, high: FloatArray) -> FloatArray:
-        """The smallest whole number that is enough, by halving."""
+        """The smallest whole number that is enough, by halving, as far as such numbers are told apart."""
         low = low - 1.0  # not enough
-        while (high - low > 1.0).any():
-            middle = np.floor(0.5 * (low + high))
+        middle = np.floor(0.5 * (low + high))
+        while (is_open := (middle > low) & (middle < high)).any():
             enough = self.cdf(middle) >= level
-            is_open = high - low > 1.0
             high = np.where(is_open & enough, middle, high)
             low = np.where(is_open & ~enough, middle, low)
+            middle = np.floor(0.5 * (low + high))
         return high
 
     def _smooth_quantile(self, level: float) -> FloatArray:

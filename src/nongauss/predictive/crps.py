@@ -33,7 +33,8 @@ _STEP, _REACH = 0.6, 8.3  # see `_apart_by_points`
 _MOST_DEPTH = 25
 _LEVELS = 200
 _NODES = 9  # values of a panel of whole numbers
-_MOST_DOUBLINGS = 14
+_MOST_SUMMED = 14  # doublings up to which the rule of a run is summed itself
+_LARGEST = 2.0**52  # whole numbers above it are not all there
 _ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 
 
@@ -290,7 +291,7 @@ def _summed(law: PredictiveDistribution, y: FloatArray, output: int | None) -> F
     """
     of = _OneOutput(law, output)
     inner = of.quantile(np.array([_TAIL, 0.1, 0.9, 1.0 - _TAIL]))
-    low, high = inner[:, 0], inner[:, -1] + 1.0
+    low, high = inner[:, 0], np.minimum(inner[:, -1] + 1.0, _LARGEST)
     out = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
     cell = np.floor(y)
     inside = np.flatnonzero((cell >= low) & (cell < high))
@@ -300,7 +301,7 @@ def _summed(law: PredictiveDistribution, y: FloatArray, output: int | None) -> F
     every = np.arange(len(y))
     before = _Panels(every, low, np.clip(cell, low, high), np.zeros(len(y), dtype=np.bool_))
     after = _Panels(every, np.clip(cell + 1.0, low, high), high, np.ones(len(y), dtype=np.bool_))
-    wide = np.maximum(inner[:, 2] - inner[:, 1], 1.0)
+    wide = np.maximum(np.maximum(inner[:, 2] - inner[:, 1], 1.0), ACCURACY * (high - low))
     for panels in (before, after):
         _add_runs(of, panels, wide, out)
     return out
@@ -316,7 +317,8 @@ def _add_runs(of: _OneOutput, panels: _Panels, wide: FloatArray, out: FloatArray
             terms = _square(of.cdf((begin[rows] + step)[:, None], panels.row[rows]), panels.after[rows])
             out[panels.row[rows]] += terms[:, 0]
     begin += single
-    for doublings in range(_MOST_DOUBLINGS, -1, -1):
+    longest = float(np.max(panels.high - begin, initial=8.0))
+    for doublings in range(math.ceil(math.log2(max(longest / 8.0, 1.0))), -1, -1):
         length = 8.0 * 2.0**doublings
         while len(rows := np.flatnonzero(panels.high - begin >= length)):
             open_ = _Panels(panels.row[rows], begin[rows], begin[rows] + length, panels.after[rows])
@@ -345,8 +347,13 @@ def _add_run(of: _OneOutput, panels: _Panels, doublings: int, wide: FloatArray, 
 def _run_rule(doublings: int) -> tuple[FloatArray, FloatArray]:
     """Weights of nine values, and of five of them, in a sum over the whole numbers 0 to 8 2^doublings - 1.
 
-    They are those of the polynomial through the values at 0, 2^doublings, ..., 8 2^doublings.
+    They are those of the polynomial through the values at 0, 2^doublings, ..., 8 2^doublings. Sums over more
+    numbers grow as the polynomial's integral does, beside half of its fall (Euler and Maclaurin).
     """
+    if doublings > _MOST_SUMMED:
+        times, half_fall = 2.0 ** (doublings - _MOST_SUMMED), np.eye(_NODES)[0] - np.eye(_NODES)[-1]
+        fine, coarse = (rule - 0.5 * half_fall for rule in _run_rule(_MOST_SUMMED))
+        return times * fine + 0.5 * half_fall, times * coarse + 0.5 * half_fall
     size = 8 * 2**doublings
     x = np.arange(size) / size
 

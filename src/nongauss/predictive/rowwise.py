@@ -24,6 +24,7 @@ from nongauss.predictive.distribution import (
 LARGEST_EXPONENT = 300.0
 """Exponents are cut off here."""
 
+_LEAST = -LARGEST_EXPONENT  # of the transform
 _MOST_STEPS = 10
 _NEAR, _SMALL_STEP = 1e-7, 1e-4
 """From where a Newton step is the last: distances of normal quantiles, and parts of the transformed y."""
@@ -221,6 +222,8 @@ class RowwiseDistribution(PredictiveDistribution):
         args = (rows.astype(np.float64),)
         bracket = bracket_root(excess, middle - width, middle + width, args=args).bracket
         root: FloatArray = find_root(excess, bracket, args=args).x
+        if self._support != "real":  # a law may have more than the level between 0 and the least number
+            root[np.isnan(root) & (excess(np.full(len(rows), _LEAST), args[0]) >= 0.0)] = _LEAST
         return root
 
     def _guess(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:

@@ -148,13 +148,14 @@ class BaseQuantiles:
         return np.maximum(low, self._ends[:, 0]) - least, np.minimum(high, self._ends[:, 1])
 
     def _halved(self, z: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """The smallest whole number above `low` that is enough; `high` is."""
+        """The smallest whole number above `low` that is enough, as far as such are told apart; `high` is."""
         low, high = np.floor(low), np.ceil(high)
-        while (is_open := high - low > 1.0).any():
-            middle = np.floor(0.5 * (low + high))
+        middle = np.floor(0.5 * (low + high))
+        while (is_open := (middle > low) & (middle < high)).any():
             enough = score(self._law, middle) >= z
             high = np.where(is_open & enough, middle, high)
             low = np.where(is_open & ~enough, middle, low)
+            middle = np.floor(0.5 * (low + high))
         return high
 
     def _root(self, z: FloatArray, low: FloatArray, high: FloatArray, share: FloatArray) -> FloatArray:
