@@ -307,15 +307,18 @@ def test_what_a_fit_will_take_is_told_by_its_trial_and_by_fits_done():
 
 
 def test_without_time_for_all_rows_a_fit_has_as_many_as_there_is_time_for(monkeypatch):
-    """Half of what is left of 60 s, less a tenth, in which a trial of 60 rows of 8 s is to grow by n^1.5."""
+    """Half of .95 of nine tenths of the budget, of which a trial of 60 rows is to take .13, growing by n^1.5.
+
+    A budget so large that what this machine takes is no part of it to speak of.
+    """
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, size=(200, 2))
     y = np.sin(3.0 * X[:, 0]) + 0.1 * rng.normal(size=200)
     monkeypatch.setattr(search, "SCREEN_ROWS", 60)
-    monkeypatch.setattr(SearchTime, "expected", lambda self, cost, trial, rows: 8.0 * rows**9)
-    model = AutoRegressor(time_budget=60.0, random_state=0).fit(X, y)
+    monkeypatch.setattr(SearchTime, "expected", lambda self, cost, trial, rows: 1.3e6 * rows**9)
+    model = AutoRegressor(time_budget=1e7, random_state=0).fit(X, y)
     found = re.search(r"'gp' was fitted to (\d+) rows, on which all were compared", model.why_)
-    assert 100 <= int(found[1]) <= 60 * (27.0 / 8.0) ** (2.0 / 3.0)
+    assert int(found[1]) == int(60 * (0.5 * 0.95 * 0.9 * 1e7 / 1.3e6) ** (2.0 / 3.0))
     assert "not enough time" in model.why_
     assert model.score(X, y) > 0.9
 
@@ -376,3 +379,20 @@ def test_a_file_of_another_search_is_refused(tmp_path):
         model.fit(X, y)
     with pytest.raises(InputError, match="other data or parameters"):
         model.set_params(callbacks=None).fit(X, y + 1.0)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "labels"])
+def test_progress_ends_where_it_said(kind):
+    """Two kept laws past the screen, a fourth fit, local laws and forests are all steps."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(40, 2))
+    y = np.sin(3.0 * X[:, 0]) + 0.1 * rng.normal(size=40)
+    seen = []
+    watch = [lambda progress: seen.append((progress.iteration, progress.max_iter)) and None]
+    if kind == "numbers":
+        AutoRegressor(callbacks=watch, random_state=0).fit(X, y)
+    else:
+        AutoClassifier(callbacks=watch, random_state=0).fit(X, (y > 0).astype(int))
+    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
+    assert all(done <= total for done, total in seen)
+    assert seen[-1] == (len(seen), len(seen))

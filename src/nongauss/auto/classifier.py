@@ -15,7 +15,7 @@ from nongauss.auto.base import COST_OF_PREDICTION, Auto, Member, Reading, read_r
 from nongauss.auto.calibration import LabelCalibration, fit_labels, no_calibration
 from nongauss.auto.candidate import ClassShares
 from nongauss.auto.candidates import GRADES, LABELS, MOST_JUDGED, candidates_for
-from nongauss.auto.clock import NO_TIME, SearchTime, seconds_of_trees
+from nongauss.auto.clock import SearchTime, seconds_of_trees
 from nongauss.auto.contenders import (
     Contender,
     TrainingRows,
@@ -51,7 +51,7 @@ FOREST = "forest labels"
 FEWEST_FOREST = 30
 """Rows from which a forest is grown."""
 
-FIGURES = 0.5
+FIGURES = 0.15
 """Time of calibration and of the leaderboard's figures, in that of a forest."""
 
 
@@ -155,6 +155,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         rows = read.rows
         search = self._search(rows, read.judge, clock, keeps=True)
         chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], self.candidates)
+        search.later = int(self.candidates == "auto" and len(rows) >= FEWEST_FOREST)
         contenders = search.run(chosen, screen=self.candidates == "auto")
         self._judged(contenders, read)
         if self.candidates == "auto":
@@ -236,10 +237,12 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
     def _forest(self, search: Search, rows: TrainingRows, n_classes: int) -> list[Contender]:
         """The contender that is a forest, on the rows that judge."""
         made = Contender(FOREST)
+        search.later = 0
+        search.expect(int(len(rows) >= FEWEST_FOREST))
         if len(rows) < FEWEST_FOREST:
             made.why_out = f"needs {FEWEST_FOREST} distinct rows"
         elif not (share := search.clock.share_of_a_law()):
-            made.why_out = NO_TIME
+            made.why_out = search.no_time()
         else:
             how = (rows, search.seed, n_classes, trees_of(share))
             search.timed(made, partial(self._grow, made, *how), share)
@@ -249,7 +252,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         few, n_classes = rows.first(MOST_JUDGED), len(contender.left_out.classes)
         grow = partial(fit_forest_classes, few.X, few.y, n_classes, few.weight, 0, self.n_jobs)
         fixed, each = seconds_of_trees(grow)
-        clock.law, clock.n_laws = fixed + N_TREES * each, 1
+        clock.law, clock.fixed, clock.n_laws = fixed + N_TREES * each, fixed, 1
         clock.figures = FIGURES * clock.law
 
     def _grow(self, made: Contender, rows: TrainingRows, seed: int, n_classes: int, n_trees: int) -> None:

@@ -20,7 +20,7 @@ LEAST_OF_A_LAW = 0.25
 LEAST_END, MOST_END = 0.1, 0.3
 """Shares of the budget that are kept for what comes after fits and laws, at least and at most."""
 
-SLOWER = 1.5
+SLOWER = 1.25
 """How many times as long as by a few trees a forest is expected to take, which a busy machine may hinder."""
 
 GROWTH = 1.5
@@ -32,10 +32,11 @@ FROM_TRIAL = 3.0
 SHORTEST = 1e-3
 """Seconds that a fit takes at least."""
 
-WORTH_A_START = 0.3
-"""Share of its expected time that has to be left for a fit; one that is cut short keeps its last state."""
+WORTH_A_START, WORTH_A_START_AT_LAST = 0.3, 0.1
+"""Share of its expected time that has to be left for a fit, and for a Gaussian process after which nothing
+follows, since that ends soon when it is told to; a fit that is cut short keeps its last state."""
 
-FIT_ENDS = 0.9
+FIT_ENDS = 0.95
 """Share of the time for fits at which a fit is told to stop: it has to end its iteration, and be judged."""
 
 
@@ -46,7 +47,8 @@ class SearchTime:
     `stopped`: is it to stop? `has_cut`: did it cut a fit short? `reserves`: do laws that stand on fits keep
     their part of the time?
 
-    After the fits come `n_laws` laws that stand on them, of which each is expected to take `law` seconds;
+    After the fits come `n_laws` laws that stand on them, of which each is expected to take `law` seconds, the
+    part `fixed` of them however few its trees;
     what comes at the end takes `figures`. `earlier`: seconds of former calls of a search that goes on.
     """
 
@@ -56,6 +58,7 @@ class SearchTime:
     has_cut: bool = False
     reserves: bool = True
     law: float = 0.0
+    fixed: float = 0.0
     n_laws: int = 0
     figures: float = 0.0
     earlier: float = 0.0
@@ -97,8 +100,8 @@ class SearchTime:
 
     def share_of_a_law(self) -> float:
         """The share of the trees of a law that stands on a fit for which there is time; 0 for too few."""
-        left = self.for_all - self.seconds
-        share = min(left / self.law, 1.0) if self.law else float(left >= 0.0)
+        left, of_trees = self.for_all - self.seconds, self.law - self.fixed
+        share = min((left - self.fixed) / of_trees, 1.0) if of_trees > 0.0 else float(left >= self.law)
         return 0.0 if self.stopped or share < LEAST_OF_A_LAW else share
 
     def expected(self, cost: float, trial: float | None, rows: float) -> float:
@@ -120,7 +123,7 @@ class SearchTime:
 
     def looks_at(self, share: float) -> None:
         """Expect laws and figures to take this share of their time, since they see this share of the rows."""
-        self.law, self.figures = share * self.law, share * self.figures
+        self.law, self.fixed, self.figures = share * self.law, share * self.fixed, share * self.figures
 
     def took(self, cost: float, seconds: float, trial: float | None, rows: float) -> None:
         """A fit took so long; see `expected`."""

@@ -22,7 +22,7 @@ from nongauss.auto.candidates import (
     candidates_for,
 )
 from nongauss.auto.censored import censored_kind, ends_of, log_prob_between, that_take_limits
-from nongauss.auto.clock import NO_TIME, SearchTime, seconds_of_trees
+from nongauss.auto.clock import SearchTime, seconds_of_trees
 from nongauss.auto.contenders import Contender, TrainingRows, give_shares, rows_judged
 from nongauss.auto.figures import figures_of, no_figures, supported_range, usable_moments
 from nongauss.auto.forest import trees_of
@@ -54,7 +54,7 @@ from nongauss.tables.target import target_of, validate_target
 FEWEST_LOCAL = 30
 """Rows from which a local law can be learned."""
 
-MOST_BASES, FIGURES = 3, 0.5
+MOST_BASES, FIGURES = 3, 0.15
 """Laws that get a local one at most; time of calibration and of the leaderboard's figures, in that of one."""
 
 Budget = Annotated[float | None, Interval(numbers.Real, 0, None, closed="neither"), None]
@@ -202,6 +202,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         if read.is_censored:
             chosen = that_take_limits(chosen, self.candidates)
         search = self._search(rows, read.judge, clock, keeps=True)
+        is_shaped = self.calibrate and not (read.is_constant or read.is_censored or rows.has_exposure)
+        search.later = MOST_BASES if is_shaped and len(rows) >= FEWEST_LOCAL else 0
         contenders = search.run(chosen, screen=self.candidates == "auto")
         self._judged(contenders, read)
         if self.calibrate and not (read.is_constant or read.is_censored):
@@ -316,14 +318,20 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         rows = rows_judged(contenders, search.rows)
         if len(rows) < FEWEST_LOCAL or rows.has_exposure:
             return []
-        out = []
-        for base, with_base in bases_of(contenders, rows):
+        bases, out = bases_of(contenders, rows), []
+        is_whole = len(rows) == min(len(search.rows), MOST_JUDGED)
+        search.later = 0
+        search.expect(len(bases))
+        for base, with_base in bases:
             name = base.name + LOCAL if with_base else FOREST
             made = Contender(name, base.candidate, change=base.change, base=base.name)
             out.append(made)
             share = search.clock.share_of_a_law()
+            if share and search.clock.budget is not None:  # by what was expected: now by this base
+                self._look_ahead(base, search.rows if is_whole else rows, search.clock)
+                share = search.clock.share_of_a_law()
             if not share:
-                made.why_out = NO_TIME
+                made.why_out = search.no_time()
                 continue
             how: dict[str, Any] = {"with_base": with_base, "n_trees": trees_of(share)}
             search.timed(made, self._on(made, base, rows, search, **how), share)
@@ -343,7 +351,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         grow = partial(fit_local, few.X, contender.left_out, few.y, few.weight, 0, **how)
         fixed, each = seconds_of_trees(lambda n_trees: grow(n_trees=n_trees))
         larger = min(len(rows), MOST_GROWN) / len(few)
-        clock.law = (len(LEAVES) + 1) * fixed + n_trees_grown(len(few), larger) * each
+        clock.fixed = (len(LEAVES) + 1) * fixed
+        clock.law = clock.fixed + n_trees_grown(len(few), larger) * each
         clock.n_laws, clock.figures = MOST_BASES, FIGURES * clock.law
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from nongauss.auto.candidate import Candidate
 from nongauss.auto.candidates import LARGE, MOST_JUDGED
-from nongauss.auto.clock import FIT_ENDS, NO_TIME, WORTH_A_START, SearchTime
+from nongauss.auto.clock import FIT_ENDS, NO_TIME, WORTH_A_START, WORTH_A_START_AT_LAST, SearchTime
 from nongauss.auto.contenders import (
     SCREEN_KEEPS,
     SCREEN_KEEPS_OF_LARGE,
@@ -63,7 +63,7 @@ class Search:
     """Fits candidates to rows within a time budget. `judge(left_out, rows)` tells log densities (N,).
 
     `look_ahead(contender, rows, clock)` tells the clock what comes after the fits, by the first fitted one.
-    `kept`: the file in which what is done is kept, if any.
+    `kept`: the file in which what is done is kept, if any. `later`: how many laws will stand on fits, about.
     """
 
     rows: TrainingRows
@@ -73,6 +73,7 @@ class Search:
     watchers: Sequence[Watcher] = ()
     look_ahead: Callable[[Contender, TrainingRows, SearchTime], None] = nothing_follows
     kept: KeptSearch | None = None
+    later: int = 0
     done: int = 0
     total: int = 1
     best: float = -np.inf
@@ -100,13 +101,14 @@ class Search:
         rivals = [c for c in open_ if not candidate_of(c).is_floor]
         keeps = SCREEN_KEEPS if len(self.rows) < LARGE else SCREEN_KEEPS_OF_LARGE
         most = keeps if screen else len(rivals)
-        self.total = len(floors) + len(rivals) + (most if len(rivals) > most else 0)
+        self.expect(len(floors) + len(rivals) + (most if len(rivals) > most else 0))
         for contender in floors:
             self._fit(contender, any(other.is_in for other in floors))
         fitted = [c for c in floors if c.is_in]
         if self.clock.budget is not None and fitted and not self.clock.is_over():
             self.look_ahead(fitted[0], self.rows, self.clock)
         chosen = rivals if len(rivals) <= most else self._screened(rivals, most)
+        self.expect(len(chosen))
         for contender in chosen:
             self._fit(contender, any(other.is_in for other in out))
         if not any(contender.is_in for contender in rivals):
@@ -123,7 +125,7 @@ class Search:
         for contender in rivals:
             late = self.clock.is_over(SCREEN_LEAVES) or not self.clock.has(longest)
             if late and (self.trials or self.best > -np.inf):
-                contender.why_out = self._no_time()
+                contender.why_out = self.no_time()
                 continue
             trial = Contender(contender.name, contender.candidate, change=contender.change)
             self._try(trial, small, is_screen=True)
@@ -150,12 +152,7 @@ class Search:
         trial = self.trials[best.name]
         assert trial.log_density is not None
         n_tried, self.clock.reserves = len(trial.log_density), False
-        n = self.clock.rows_in_time(trial.seconds, n_tried)
-        if n > WORTH_MORE_ROWS * n_tried:
-            best.why_out = ""
-            best.n_fitted = n if n < len(self.rows) else 0
-            self.clock.looks_at(min(n / len(self.rows), 1.0))
-            self._try(best, self.rows.first(n))
+        self._fit_to_many(best, trial.seconds, n_tried)
         if not best.is_in or self._says_less(best, trial):
             best.model, best.left_out, best.log_density = trial.model, trial.left_out, trial.log_density
             best.seconds, best.gain, best.why_out = trial.seconds, trial.gain, ""
@@ -167,6 +164,27 @@ class Search:
             floor.left_out = floor.left_out[:n_judged]
             floor.log_density = floor.log_density[:n_judged]
 
+    def _fit_to_many(self, contender: Contender, seconds: float, n_tried: int) -> None:
+        """Fit a contender to as many rows as there is time for, by the `seconds` of its trial with `n_tried`.
+
+        Again to more, as long as what a fit took tells that there is time for these.
+        """
+        n_before, cost = n_tried, candidate_of(contender).cost
+        self.clock.looks_at(n_tried / len(self.rows))
+        while n_before < len(self.rows):
+            n = min(self.clock.rows_in_time(seconds, n_tried), len(self.rows))
+            if n <= WORTH_MORE_ROWS * n_before and (n < len(self.rows) or n_before == n_tried):
+                break
+            contender.why_out = ""
+            contender.n_fitted = n if n < len(self.rows) else 0
+            self.clock.looks_at(n / n_before)
+            self._try(contender, self.rows.first(n))
+            self.clock.took(cost, contender.seconds, seconds, n / n_tried)
+            self.total, self.done, n_before = self.total + 1, self.done + 1, n
+            self.tell()
+            if not contender.is_in or self.clock.has_cut:
+                break
+
     def _says_less(self, contender: Contender, trial: Contender) -> bool:
         """Does a contender, whose fit may have been cut short, say less of a trial's rows than that does?"""
         assert contender.log_density is not None
@@ -174,16 +192,16 @@ class Search:
         n = len(trial.log_density)
         return bool(self.rows.weight[:n] @ (contender.log_density[:n] - trial.log_density) < 0.0)
 
-    def _fit(self, contender: Contender, has_other: bool) -> None:
-        """Fit a contender to all rows, if there is time."""
+    def _fit(self, contender: Contender, has_other: bool, worth: float = WORTH_A_START) -> None:
+        """Fit a contender to all rows, if there is time for a share of the fit that is `worth` a start."""
         candidate, trial = candidate_of(contender), self.trials.get(contender.name)
         known = rows = None
         if trial is not None and trial.log_density is not None:
             known, rows = trial.seconds, len(self.rows) / len(trial.log_density)
         expected = self.clock.expected(candidate.cost, known, rows or 1.0)
         self.clock.reserves = self.has_rival or candidate.is_floor  # what laws are to stand on goes first
-        if has_other and not self.clock.has(WORTH_A_START * expected):
-            contender.why_out = self._no_time()
+        if has_other and not self.clock.has(worth * expected):
+            contender.why_out = self.no_time()
             return
         self._try(contender, self.rows)
         self.clock.took(candidate.cost, contender.seconds, known, rows or 1.0)
@@ -213,13 +231,18 @@ class Search:
             return []
         told = means_of_trials(self.trials, self.rows.weight)
         self.clock.n_laws = 0
+        if not any(c.base and c.is_in for c in contenders):
+            self.clock.figures = 0.0  # without such laws they take next to no time
+        self.expect(len(late))
         for contender in sorted(late, key=lambda c: -told.get(c.name, -np.inf)):
             contender.why_out = ""
-            self._fit(contender, True)
+            ends_soon = candidate_of(contender).resume is not None
+            self._fit(contender, True, WORTH_A_START_AT_LAST if ends_soon else WORTH_A_START)
         return [c for c in late if c.is_in]
 
-    def _no_time(self) -> str:
-        """Why a candidate was not fitted where the search is to end."""
+    def no_time(self) -> str:
+        """Why a candidate whose turn it is is not fitted where the search is to end: one step less."""
+        self.total -= 1
         return "stopped before its turn" if self.clock.stopped else NO_TIME
 
     def timed(self, contender: Contender, work: Callable[[], None], share: float = 1.0) -> None:
@@ -234,10 +257,14 @@ class Search:
             self.clock.stopped = True
             contender.why_out = STOPPED
         contender.seconds = self.clock.seconds - begin
-        self.clock.law = max(self.clock.law, contender.seconds / share)
+        fixed = self.clock.fixed
+        self.clock.law = max(self.clock.law, fixed + (contender.seconds - fixed) / share)
         self.done += 1
-        self.total = max(self.total, self.done)
         self.tell()
+
+    def expect(self, n_steps: int) -> None:
+        """So many fits and laws are known to follow what is done, and `later` ones perhaps."""
+        self.total = self.done + n_steps + self.later
 
     def tell(self) -> None:
         """Let those who watch know how far it is; one that returns True ends the search."""

@@ -333,8 +333,7 @@ class DistributionRegressorMixin(ExplainMixin):
         return (law.mean, law.std) if return_std else law.mean
 
     def _moments(self, law: PredictiveDistribution) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of each row, as they are predicted."""
-        return law.mean, law.std
+        return law.mean, law.std  # as they are explained
 
     def predict_interval(
         self,
