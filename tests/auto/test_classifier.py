@@ -39,12 +39,28 @@ def test_the_forest_sees_pockets_and_says_so_honestly():
     assert (new > 0).all()
 
 
+def test_where_labels_are_certain_a_forest_is_made_as_sure_as_its_left_out_rows_allow():
+    """Trees that err apart make an average that is too unsure: with its power new rows are more probable."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 20))
+    codes = ((X[:, 0] > 0.0) ^ (X[:, 1] > 0.5)).astype(float)
+    made, _ = fit_forest_classes(X[:400], codes[:400], 2, np.ones(400), 0)
+    assert made.power > 1.0
+    own = codes[400:].astype(int)
+    sharp, plain = (
+        np.log(one.probabilities(X[400:])[np.arange(500), own]).mean()
+        for one in (made, made._replace(power=1.0))
+    )
+    assert sharp > plain + 0.02
+
+
 def test_probabilities_are_the_shares_of_the_leaf_by_hand():
     X, y = pockets(80)
     codes = (y == "white").astype(float)
     made, _ = fit_forest_classes(X, codes, 2, np.ones(80), 0)
     W = made.forest.weights(X[:5]).toarray()
     expected = (1 - made.smoothing) * (W @ np.eye(2)[codes.astype(int)]) + made.smoothing * made.shares
+    expected **= made.power
     assert_allclose(made.probabilities(X[:5]), expected / expected.sum(axis=1, keepdims=True))
 
 

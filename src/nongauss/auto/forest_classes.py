@@ -1,12 +1,15 @@
 """The classes that a forest sees about a row: where labels lie in pockets, no smooth function reaches them.
 
-P(c | x) = (1 - a) sum_i w_i(x) 1[y_i = c] + a s_c with the weights w_i(x) of a forest and s_c the share of
-class c of all rows; a and the size of the leaves are those under which rows are most probable by the trees
-that have not drawn them. The label of each training row is part of the model and of its file.
+P(c | x) is proportional to ((1 - a) sum_i w_i(x) 1[y_i = c] + a s_c)^b with the weights w_i(x) of a forest
+and s_c the share of class c of all rows. Trees that err apart from one another make an average that is less
+sure than it may be, which b > 1 mends. a, b, the size of the leaves and the columns that a split looks at are
+those under which rows are most probable by the trees that have not drawn them. The label of each training row
+is part of the model and of its file.
 """
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,28 +23,35 @@ from nongauss.predictive.distribution import FloatArray
 LEAVES = (1, 3, 10)
 """Fewest rows of a leaf that are tried."""
 
+FEATURES: tuple[float | str, ...] = ("sqrt", 0.5)
+"""Columns that a split looks at that are tried: the root of their number, half of them."""
+
+POWERS = (0.7, 1.0, 1.4, 2.0, 2.8)
+"""Powers b that are tried."""
+
 SHARES = (0.003, 0.01, 0.03, 0.1, 0.2, 0.4)
 """Shares of the overall frequencies that are tried. None is 0: no class is impossible."""
 
-N_CHOSEN = 2
-"""Numbers that the rows choose: leaf and share."""
+N_CHOSEN = 4
+"""Numbers that the rows choose: leaf, columns of a split, share and power."""
 
 
 @persistable("auto.ForestClasses")
 class ForestClasses(NamedTuple):
-    """The forest, the class number of each training row (N,), the classes' shares (C,), and a."""
+    """The forest, the class number of each training row (N,), the classes' shares (C,), a and b."""
 
     forest: LeafForest
     codes: Int[np.ndarray, " N"]
     shares: Float64[np.ndarray, " C"]
     smoothing: float
+    power: float = 1.0
 
     def probabilities(self, X: FloatArray) -> FloatArray:
         """The forest's probability of each of C classes at encoded rows X (N, D): (N, C)."""
         return self._smooth(_shares_of(self.forest.weights(X), self.codes, len(self.shares)))
 
     def _smooth(self, own: FloatArray) -> FloatArray:
-        out: FloatArray = (1.0 - self.smoothing) * own + self.smoothing * self.shares
+        out: FloatArray = ((1.0 - self.smoothing) * own + self.smoothing * self.shares) ** self.power
         out /= out.sum(axis=1, keepdims=True)
         return out
 
@@ -64,11 +74,11 @@ def fit_forest_classes(
     is_class = np.eye(n_classes)[own]
     shares = (weight @ is_class + 0.5) / (weight.sum() + 0.5 * n_classes)
     best: tuple[float, ForestClasses, FloatArray] | None = None
-    for leaf in LEAVES:
-        forest, W = grow(X, is_class, weight, leaf, seed, n_jobs, "sqrt", n_trees, left_out)
+    for features, leaf in product(FEATURES, LEAVES):
+        forest, W = grow(X, is_class, weight, leaf, seed, n_jobs, features, n_trees, left_out)
         plain = _shares_of(W, own, n_classes)
-        for smoothing in SHARES:
-            found = ForestClasses(forest, own, shares, smoothing)
+        for smoothing, power in product(SHARES, POWERS):
+            found = ForestClasses(forest, own, shares, smoothing, power)
             probabilities = found._smooth(plain)
             value = float(weight @ np.log(probabilities[np.arange(len(own)), own]))
             if best is None or value > best[0]:
