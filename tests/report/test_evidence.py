@@ -56,6 +56,9 @@ def test_equal_scores_are_no_difference_and_impossible_ones_are_worse():
     assert difference(a, a + 1e-15, ALONE, baseline="b").sign == 0
     found = difference(np.where(np.arange(20) == 3, -np.inf, a), a, ALONE, baseline="b")
     assert (found.sign, found.impossible) == (-1, 1)
+    found = difference(a, np.where(np.arange(20) == 3, -np.inf, a), ALONE, baseline="b")
+    assert found.sign == 0  # one row says little
+    assert found.mean == pytest.approx((a[3] + 745.0) / 20)
     assert difference(a + 0.01, a, ALONE, baseline="b", margin=0.02).sign == 0
     assert difference(a + 0.01, a, ALONE, baseline="b").sign == 1
     assert difference(a[:1] + 1, a[:1], ALONE, baseline="b").sign == 0  # one row

@@ -14,11 +14,10 @@ from nongauss.report.residual_law import (
     RoundedLaw,
     best_law,
     candidates,
-    kernel_residuals,
     negative_binomial,
-    normal_residuals,
     scales_for,
 )
+from nongauss.report.residuals import kernel_residuals, normal_residuals
 
 RNG = np.random.RandomState
 
@@ -69,6 +68,24 @@ def test_a_skewed_law_is_found_and_a_normal_one_stays_normal():
     assert len(law_of(rng.normal(size=600), zero).residuals.centres) == 1
 
 
+@pytest.mark.parametrize("scale", ["log", "logit"])
+def test_targets_beyond_the_support_are_unlikely_and_not_impossible(scale):
+    y = RNG(5).beta(4.0, 3.0, size=40)
+    law, m = candidates((scale,), counts=False)[0](y, np.full(40, 0.6)), np.full(7, 0.6)
+    at = np.array([-2.0, -0.01, 0.3, 0.6, 0.9, 1.1, 3.0])
+    slope = (law.cdf(at + 1e-5, m) - law.cdf(at - 1e-5, m)) / 2e-5
+    np.testing.assert_allclose(np.exp(law.log_prob(at, m)), slope, rtol=1e-5)
+    assert np.isfinite(law.log_prob(np.array([0.0, 1.0]), m[:2])).all()
+    high = 1e9 if scale == "logit" else 1e300
+    np.testing.assert_allclose(law.cdf(np.array([-1e9, high]), m[:2]), [0.0, 1.0], atol=1e-4)
+    assert 0.0 < law.cdf(np.array([-0.01]), m[:1])[0] < 1.0 / 41.0
+    levels = np.array([0.1, 0.5, 0.9])
+    np.testing.assert_allclose(law.cdf(law.quantile(levels, m[:1]), m[:3]), levels, atol=1e-3)
+    known = candidates((scale,), counts=False, bounded=True)[0](y, np.full(40, 0.6))
+    assert known.log_prob(np.array([-1.0]), m[:1])[0] == -np.inf
+    assert known.cdf(np.array([-1.0]), m[:1])[0] == 0.0
+
+
 def test_an_outlier_costs_a_finite_number_of_nats():
     law = law_of(RNG(3).normal(size=100), np.zeros(100))
     assert -25 < law.log_prob(np.array([1e3]), np.zeros(1))[0] < -15
@@ -99,7 +116,10 @@ def test_scales_suit_the_values():
 
 
 def test_rows_with_atoms_are_a_law_with_masses():
-    rest = LawRows(law_of(np.exp(RNG(5).normal(size=300)), np.ones(300), ("log",)), np.array([1.0, 2.0, 3.0]))
+    rest = LawRows(
+        best_law(candidates(("log",), False, bounded=True), np.exp(RNG(5).normal(size=300)), np.ones(300))[0],
+        np.array([1.0, 2.0, 3.0]),
+    )
     chance = np.array([[0.9, 0.1], [0.5, 0.5], [0.0, 1.0]])
     rows = AtomRows(np.array([0.0]), chance, rest)
     np.testing.assert_allclose(np.exp(rows.log_prob(0.0)), chance[:, 0])

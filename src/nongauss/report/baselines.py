@@ -232,7 +232,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 np.asarray(model.predict(take_rows(matrix, test))).ravel()
                 * (1.0 if shares[1] is None else shares[1])
             )
-        return best_law(candidates((scale,), self.counts), np.concatenate(seen), np.concatenate(predicted))
+        options = candidates((scale,), self.counts, bounded=len(self.atoms_) > 0)
+        return best_law(options, np.concatenate(seen), np.concatenate(predicted))
 
     def predict_distribution(self, X: Any, exposure: Any = None) -> LawRows | AtomRows:
         """The predictive distribution of each row."""
@@ -243,7 +244,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return rows
         chance = np.zeros((len(mean), len(self.atoms_) + 1))
         # Class 0, none of the atoms, has the last place, which is number -1.
-        chance[:, self.which_.classes_.astype(np.intp) - 1] = self.which_.predict_proba(matrix)
+        p = np.maximum(self.which_.predict_proba(matrix), 1e-12)
+        chance[:, self.which_.classes_.astype(np.intp) - 1] = p / p.sum(axis=1, keepdims=True)
         return AtomRows(self.atoms_, chance, rows)
 
     def predict(self, X: Any, exposure: Any = None) -> FloatArray:

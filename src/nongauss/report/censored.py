@@ -9,7 +9,8 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from nongauss.report.residual_law import SCALES, FloatArray, LawRows, Residuals, ResidualScale, ShiftLaw
+from nongauss.report.residual_law import SCALES, FloatArray, LawRows, ResidualScale, ShiftLaw
+from nongauss.report.residuals import Residuals, Unlike, spread_of
 from nongauss.report.scoring import limits
 from nongauss.report.usual import TableColumns
 
@@ -42,15 +43,16 @@ class CensoredRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         matrix = self.columns_.transform(X)
         penalty = 1.0 if self.view == "none" else _picked(matrix, low, high)
         self.weights_, self.sd_ = _estimate(matrix, low, high, penalty)
-        self.n_ = len(target)
+        self.beyond_ = Unlike(spread_of(target), len(target))
         return self
 
     def predict_distribution(self, X: Any) -> LawRows:
         """The predictive distribution of each row."""
         s, m = self.sd_, _linear(self.columns_.transform(X), self.weights_)
         shift = 0.5 * s**2 if self.scale_ == "log" else 0.0  # E exp(m + s e) = exp(m + s^2 / 2)
-        residuals = Residuals(np.array([-shift]), s, -shift, s, self.n_)
-        return LawRows(ShiftLaw(SCALES[self.scale_], residuals), SCALES[self.scale_].back(m + shift))
+        residuals = Residuals(np.array([-shift]), s, -shift, s, self.beyond_.n)
+        law = ShiftLaw(SCALES[self.scale_], residuals, self.beyond_)
+        return LawRows(law, SCALES[self.scale_].back(m + shift))
 
     def predict(self, X: Any) -> FloatArray:
         """The expectation of each row: (N,)."""

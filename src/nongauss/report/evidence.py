@@ -125,6 +125,10 @@ class Difference:
         return 1 if self.mean > 0 else -1
 
 
+LEAST = -745.0
+"""Where a rival gave no probability: the log of the least one that a number holds."""
+
+
 def difference(
     model: FloatArray,
     other: FloatArray,
@@ -137,7 +141,7 @@ def difference(
 ) -> Difference:
     """The paired test of two models on the same rows, from what each got on each row (N,): more is better."""
     impossible = int(np.sum(np.isneginf(model)))
-    gain = model - np.maximum(other, -1e300)
+    gain = model - np.maximum(other, LEAST)
     if impossible:
         return Difference(baseline, measure, -math.inf, math.nan, 1.0, alpha, margin, impossible)
     scale = float(np.abs(gain).max(initial=0.0))

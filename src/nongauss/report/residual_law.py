@@ -9,22 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
-from scipy.special import expit, logit, logsumexp, ndtr
-from scipy.stats import cauchy, nbinom
+from scipy.special import expit, logit
+from scipy.stats import nbinom
 
 from nongauss.predictive.crps import by_quantiles
+from nongauss.report.residuals import NEVER, Residuals, Unlike, kernel_residuals, normal_residuals, spread_of
 
 FloatArray = npt.NDArray[np.float64]
 
 _MOST_RESIDUALS = 600
-_POINTS = 2001
-_FARTHEST = 600.0
 _CHOOSING_FOLDS = 5
 _CLOSEST_TO_END = 1e-6  # of predicted shares to 0 and 1
 
@@ -86,98 +84,44 @@ def scales_for(y: FloatArray) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Residuals:
-    """A law of one number e: kernels at n residuals, and one wide Cauchy law for the (n + 1)th.
-
-    `centres` (K,) and `width` are those of equally weighted normal kernels; one kernel is a normal law. The
-    wide law has the weight 1 / (n + 1) that an exchangeable new residual has of being unlike all others.
-    """
-
-    centres: FloatArray
-    width: float
-    middle: float
-    spread: float
-    n: int
-
-    def log_prob(self, e: FloatArray) -> FloatArray:
-        """Log density at e (N,)."""
-        inside = np.empty(len(e))
-        for start in range(0, len(e), 4096):
-            z = (e[start : start + 4096, None] - self.centres) / self.width
-            inside[start : start + 4096] = logsumexp(-0.5 * z**2, axis=1)
-        inside -= np.log(self.width * len(self.centres)) + 0.5 * np.log(2.0 * np.pi)
-        wide = cauchy.logpdf(e, self.middle, 2.0 * self.spread)
-        out: FloatArray = np.logaddexp(inside + np.log1p(-1.0 / (self.n + 1)), wide - np.log(self.n + 1.0))
-        return out
-
-    def cdf(self, e: FloatArray) -> FloatArray:
-        """P(E <= e), e (N,)."""
-        inside = np.empty(len(e))
-        for start in range(0, len(e), 4096):
-            z = (e[start : start + 4096, None] - self.centres) / self.width
-            inside[start : start + 4096] = ndtr(z).mean(axis=1)
-        out: FloatArray = (self.n * inside + cauchy.cdf(e, self.middle, 2.0 * self.spread)) / (self.n + 1)
-        return out
-
-    @cached_property
-    def _table(self) -> tuple[FloatArray, FloatArray]:
-        """The distribution function at many numbers, the wide law's far quantiles among them."""
-        reach = 2.0 * self.spread * _FARTHEST
-        body = np.linspace(self.centres.min() - 6 * self.width, self.centres.max() + 6 * self.width, _POINTS)
-        numbers = np.sort(np.concatenate([body, self.middle + reach * np.linspace(-1.0, 1.0, 101) ** 3]))
-        return self.cdf(numbers), numbers
-
-    def quantile(self, level: FloatArray | float) -> FloatArray:
-        """The numbers below which e stays with these probabilities, of any shape, from a table."""
-        return np.asarray(np.interp(level, *self._table), dtype=np.float64)
-
-
-def normal_residuals(e: FloatArray) -> Residuals:
-    """The normal law with the mean and the variance of e (N,)."""
-    middle, spread = float(e.mean()), _spread(e)
-    return Residuals(np.array([middle]), spread, middle, spread, len(e))
-
-
-def kernel_residuals(e: FloatArray) -> Residuals:
-    """Normal kernels at e (N,), of the width 0.9 min(sd, IQR / 1.34) n^(-1/5) (Silverman 1986, eq. 3.31)."""
-    spread = _spread(e)
-    quarter, three = np.quantile(e, [0.25, 0.75])
-    narrow = (three - quarter) / 1.34
-    width = 0.9 * (min(spread, narrow) if narrow > 0.0 else spread) * len(e) ** -0.2
-    kept = e
-    if len(e) > _MOST_RESIDUALS:
-        kept = np.quantile(e, (np.arange(_MOST_RESIDUALS) + 0.5) / _MOST_RESIDUALS)
-    return Residuals(kept, width, float(np.median(e)), spread, len(e))
-
-
-def _spread(e: FloatArray) -> float:
-    """Standard deviation, kept off zero where all are equal."""
-    return max(float(e.std()), 1e-9 * max(1.0, float(np.abs(e).max())))
-
-
-@dataclass(frozen=True)
 class ShiftLaw:
-    """t(y) = t(m) + e on a scale t, with one law of e for all rows: p(y | m) = p_e(t(y) - t(m)) |t'(y)|."""
+    """t(y) = t(m) + e on a scale t, with one law of e for all rows: p(y | m) = p_e(t(y) - t(m)) |t'(y)|.
+
+    Beyond the support of t, y - m has the law `beyond`: a zero among positive targets is
+    unlikely, not impossible.
+    """
 
     scale: ResidualScale
     residuals: Residuals
+    beyond: Unlike = NEVER
+
+    def _ends(self, m: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The probabilities of what is below and above the support: (N,) each."""
+        below, above = self.beyond.cdf(self.scale.low - m), self.beyond.cdf(m - self.scale.high)
+        return below, above
 
     def log_prob(self, y: FloatArray, m: FloatArray) -> FloatArray:
-        """Log density, or log probability of a count, at y (N,)."""
-        out, inside = np.full(len(y), -np.inf), self.scale.holds(y)
+        """Log density at y (N,)."""
+        out, inside = self.beyond.log_prob(y - m), self.scale.holds(y)
+        below, above = self._ends(m[inside])
         y = y[inside]
         e = self.scale.forward(y) - self.scale.of_prediction(m)[inside]
-        out[inside] = self.residuals.log_prob(e) + self.scale.log_slope(y)
+        out[inside] = self.residuals.log_prob(e) + self.scale.log_slope(y) + np.log1p(-below - above)
         return out
 
     def cdf(self, y: FloatArray, m: FloatArray) -> FloatArray:
         """P(Y <= y), y (N,)."""
-        out, inside = (y >= self.scale.high).astype(np.float64), self.scale.holds(y)
-        out[inside] = self.residuals.cdf(self.scale.forward(y[inside]) - self.scale.of_prediction(m)[inside])
+        out, inside = self.beyond.cdf(y - m), self.scale.holds(y)
+        out = np.where(y >= self.scale.high, 1.0 - self.beyond.cdf(m - y), out)
+        below, above = self._ends(m[inside])
+        e = self.scale.forward(y[inside]) - self.scale.of_prediction(m)[inside]
+        out[inside] = below + (1.0 - below - above) * self.residuals.cdf(e)
         return out
 
     def quantile(self, level: FloatArray | float, m: FloatArray) -> FloatArray:
-        """The smallest y with cdf >= level, for levels and predictions m that broadcast."""
+        """The smallest y of the support with cdf >= level, for levels and predictions m that broadcast."""
+        below, above = self._ends(m)
+        level = np.clip((level - below) / (1.0 - below - above), 0.0, 1.0)
         return self.scale.back(self.scale.of_prediction(m) + self.residuals.quantile(level))
 
 
@@ -243,20 +187,25 @@ Candidate = Callable[[FloatArray, FloatArray], Law]
 """From observations and predictions (N,), those of rows not fitted to, to a law."""
 
 
-def _shifted(scale: str, fitted: Callable[[FloatArray], Residuals]) -> Candidate:
+def _shifted(scale: str, fitted: Callable[[FloatArray], Residuals], bounded: bool) -> Candidate:
     t = SCALES[scale]
 
     def candidate(y: FloatArray, m: FloatArray) -> Law:
-        return ShiftLaw(t, fitted(t.forward(y) - t.of_prediction(m)))
+        beyond = NEVER if bounded else Unlike(spread_of(y - m), len(y))
+        return ShiftLaw(t, fitted(t.forward(y) - t.of_prediction(m)), beyond)
 
     return candidate
 
 
-def candidates(scales: Sequence[str], counts: bool) -> list[Candidate]:
-    """The laws among which the pairs of predictions and observations decide."""
+def candidates(scales: Sequence[str], counts: bool, bounded: bool = False) -> list[Candidate]:
+    """The laws among which the pairs of predictions and observations decide.
+
+    `bounded`: no target lies outside the support of a scale.
+    """
     if counts:
         return [negative_binomial, lambda y, m: RoundedLaw(kernel_residuals(y - m))]
-    return [_shifted(scale, fitted) for scale in scales for fitted in (normal_residuals, kernel_residuals)]
+    fits = (normal_residuals, kernel_residuals)
+    return [_shifted(scale, fitted, bounded) for scale in scales for fitted in fits]
 
 
 def best_law(options: Sequence[Candidate], y: FloatArray, m: FloatArray) -> tuple[Law, float]:
