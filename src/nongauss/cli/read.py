@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,14 +16,12 @@ import pandas as pd
 from nongauss.cli.before import Before, grouped_notes, left_out_notes
 from nongauss.cli.censoring import hints_of_limits
 from nongauss.cli.choose import (
-    ORDINAL,
     REGRESSION,
     Choice,
     by_evidence,
     candidates,
     choose,
     closest,
-    likelihoods,
     parse_settings,
 )
 from nongauss.cli.declared import (
@@ -37,6 +34,7 @@ from nongauss.cli.declared import (
     told_gaps,
     without_gap_values,
 )
+from nongauss.cli.target import check_likelihood, for_task, understood
 from nongauss.core.errors import InputError
 from nongauss.report.columns import fingerprint, gaps_of, typical_of
 from nongauss.report.html import FrameInfo
@@ -46,10 +44,9 @@ from nongauss.tables.files import read_table
 from nongauss.tables.frame import InputTable, read_input
 from nongauss.tables.hints import with_hints
 from nongauss.tables.kinds import decode
-from nongauss.tables.labels import LabelCoder
 from nongauss.tables.learn import told_once
 from nongauss.tables.roles import ColumnRole, gap_warnings, understand_columns
-from nongauss.tables.target_kinds import NUMBERS, target_numbers, target_values, understand_target
+from nongauss.tables.target_kinds import NUMBERS, target_values
 
 __all__ = ["NOTHING", "Declared", "Table", "load_table", "prepare"]
 
@@ -194,13 +191,13 @@ def prepare(
     frame, spellings, alike = _cells(frame, declared, target, codes_as_labels)
     column, (inputs, apart) = frame[target], taken_out(frame, declared, target, source)
     keep = _rows_with_target(column, target, source)
-    found = _understood(column, target, declared, inputs, task)
+    found = understood(column, target, declared, inputs, task)
     column, inputs, numbers = column[keep], inputs[keep], np.flatnonzero(keep)
     values, given = target_values(column, found, target), parse_settings(settings)
     beside = beside_of(apart, keep, declared, values)
     choice = _chosen(values, found, given, beside.fit_params, (model, task), why_single)
-    y, levels, found = _for_task(column, found, choice.task, target)
-    _check_likelihood(given.get("likelihood"), y, numbers, target)
+    y, levels, found = for_task(column, found, choice.task, target)
+    check_likelihood(given.get("likelihood"), y, numbers, target)
     rows, roles, read_so = _inputs(inputs, y, (target, source), found, declared, codes_as_labels)
     said = [*_on_rows(rows, len(keep) - len(y), y, target, declared), *beside.notes]
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
@@ -261,45 +258,6 @@ def _check_target(frame: pd.DataFrame, target: str, source: str) -> None:
         raise InputError(f"{source} has no column {target!r};{closest(target, frame.columns)}")
 
 
-def _understood(
-    column: pd.Series, target: str, declared: Declared, inputs: pd.DataFrame, task: str
-) -> TargetKind:
-    """What the target is, as it looks or as it was declared. Raises InputError where no model predicts it."""
-    found = understand_target(
-        column,
-        target,
-        kind=declared.kind,
-        levels=declared.levels,
-        counted=declared.exposure is not None,
-        censored=declared.censored is not None,
-        inputs=read_input(inputs) if inputs.shape[1] else None,
-    )
-    _check_is_target(found, target, task)
-    _check_varies(found, target)
-    return found
-
-
-def _check_varies(found: TargetKind, target: str) -> None:
-    """Raises InputError for a target that has one value in every row."""
-    if found.kind is ColumnKind.CONSTANT:
-        raise InputError(
-            f"There is nothing to predict in the target {target!r}. {found.reason} Choose another column, or "
-            "add rows in which it has other values."
-        )
-
-
-def _check_is_target(found: TargetKind, target: str, task: str) -> None:
-    """Raises InputError for a target that no model predicts, unless it was asked to be labels."""
-    if task not in ("auto", REGRESSION) or found.kind not in (ColumnKind.TEXT, ColumnKind.DATE):
-        return
-    what = f"The target {target!r} cannot be predicted as it is. {found.reason}"
-    if found.kind is ColumnKind.DATE:
-        raise InputError(f"{what} Give the days since a start, or the length of time, as a number instead.")
-    raise InputError(
-        f"{what} Correct or empty the cells, choose another column, or give --kind label if it holds classes."
-    )
-
-
 def _rows_with_target(column: pd.Series, target: str, source: str) -> npt.NDArray[np.bool_]:
     """Which rows (N,) have a target, one at least."""
     cells = decode(target, column)
@@ -313,36 +271,6 @@ def _rows_with_target(column: pd.Series, target: str, source: str) -> npt.NDArra
             "the cell, or empty it."
         )
     return there
-
-
-def _check_likelihood(name: Any, y: Any, rows: npt.NDArray[np.intp], target: str) -> None:
-    """Raises InputError where a likelihood that was asked for cannot have the target y (N,) of these rows."""
-    if not isinstance(name, str):
-        return
-    try:
-        likelihoods()[name]().check(np.asarray(y, dtype=np.float64))
-    except InputError as error:
-
-        def below(found: re.Match[str]) -> str:
-            return f"row {rows[int(found[1])] + 1} below the names"
-
-        said = re.sub(r"row (\d+) \(counted from 0\)", below, str(error))
-        raise InputError(f"The target {target!r}: {said[0].lower()}{said[1:]}") from error
-
-
-def _for_task(
-    column: pd.Series, found: TargetKind, task: str, target: str
-) -> tuple[Any, npt.NDArray[Any] | None, TargetKind]:
-    """The target as a task takes it, its levels in order where it is ordinal, and what it was taken for."""
-    if task == REGRESSION:
-        return target_numbers(column, found, target), None, found
-    if task != ORDINAL:
-        return target_values(column, replace(found, kind=ColumnKind.LABEL), target), None, found
-    if found.kind is not ColumnKind.GRADE:
-        found = understand_target(column, target, kind=ColumnKind.GRADE)
-    y = target_values(column, found, target)
-    coder = LabelCoder.fit(y, np.ones(len(y)), f"The target {target!r}", ordered=True)
-    return y, coder.classes, found
 
 
 def _inputs(

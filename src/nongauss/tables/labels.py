@@ -231,10 +231,13 @@ def _levels_of(y: Any) -> tuple[NDArray[Any] | None, bool]:
 
 def _are_steps(labels: NDArray[Any]) -> bool:
     """Are these numbers with fractions of which few different ones occur: 3.5 stars?"""
-    if labels.dtype.kind != "f":
-        return False
-    n_different = len(np.unique(labels))
-    return n_different <= _FEW_STEPS < len(labels) or n_different <= min(_MOST_STEPS, len(labels) / 2)
+    return labels.dtype.kind == "f" and are_few(labels)
+
+
+def are_few(numbers: NDArray[Any]) -> bool:
+    """Do so few different numbers occur that they may be labels: twelve, or fifty that occur twice each?"""
+    n_different = len(np.unique(numbers))
+    return n_different <= _FEW_STEPS < len(numbers) or n_different <= min(_MOST_STEPS, len(numbers) / 2)
 
 
 def _too_many_steps(labels: NDArray[Any], estimator_name: str) -> InputError:

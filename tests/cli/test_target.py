@@ -1,0 +1,52 @@
+"""What a target is refused for, and what it is to a task."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nongauss.cli.read import Declared, prepare
+from nongauss.core.errors import InputError
+
+N = 90
+rng = np.random.default_rng(0)
+X = rng.random(N)
+REAL, PRICES, YEARS = rng.normal(size=N), rng.permutation(10_000)[:N], rng.integers(1990, 2020, N)
+HALVES, TWO = np.round(2 * (1 + 2 * X)) / 2, np.where(X > 0.5, 0.5, 1.5)
+
+
+def ready(y, model="auto", task="auto", kind=None):
+    return prepare(pd.DataFrame({"x": X, "y": y}), "y", model, task, declared=Declared(kind=kind))
+
+
+@pytest.mark.parametrize(
+    ("y", "asked"),
+    [
+        (REAL, {"model": "rank_factor"}),
+        (REAL, {"task": "classification"}),
+        (REAL, {"task": "ordinal"}),
+        (REAL, {"kind": "label"}),
+        (REAL, {"kind": "grade"}),
+        (PRICES, {"model": "rank_factor"}),
+        (PRICES, {"task": "classification"}),
+    ],
+)
+def test_numbers_that_are_too_many_are_no_labels(y, asked):
+    with pytest.raises(InputError, match="'y' holds 90 different numbers in 90 rows, too many for labels"):
+        ready(y, **asked)
+
+
+@pytest.mark.parametrize(
+    ("y", "asked", "labels"),
+    [
+        (HALVES, {}, [1, 1.5, 2, 2.5, 3]),
+        (HALVES, {"kind": "label"}, ["1", "1.5", "2", "2.5", "3"]),
+        (HALVES, {"model": "rank_factor"}, ["1", "1.5", "2", "2.5", "3"]),
+        (TWO, {}, ["0.5", "1.5"]),
+        (YEARS, {"model": "rank_factor"}, np.unique(YEARS).tolist()),
+        (PRICES, {"kind": "label"}, np.unique(PRICES).tolist()),
+    ],
+)
+def test_numbers_as_labels(y, asked, labels):
+    assert np.unique(ready(y, **asked).y).tolist() == labels
