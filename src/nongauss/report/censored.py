@@ -43,14 +43,14 @@ class CensoredRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         matrix = self.columns_.transform(X)
         penalty = 1.0 if self.view == "none" else _picked(matrix, low, high)
         self.weights_, self.sd_ = _estimate(matrix, low, high, penalty)
-        self.beyond_ = Unlike(spread_of(target), len(target))
+        self.n_, self.beyond_ = len(target), Unlike(spread_of(target), len(target))
         return self
 
     def predict_distribution(self, X: Any) -> LawRows:
         """The predictive distribution of each row."""
         s, m = self.sd_, _linear(self.columns_.transform(X), self.weights_)
         shift = 0.5 * s**2 if self.scale_ == "log" else 0.0  # E exp(m + s e) = exp(m + s^2 / 2)
-        residuals = Residuals(np.array([-shift]), s, -shift, s, self.beyond_.n)
+        residuals = Residuals(np.array([-shift]), s, -shift, s, self.n_)
         law = ShiftLaw(SCALES[self.scale_], residuals, self.beyond_)
         return LawRows(law, SCALES[self.scale_].back(m + shift))
 
