@@ -23,10 +23,10 @@ from nongauss.predictive.distribution import FloatArray
 LEAVES = (1, 3, 10)
 """Fewest rows of a leaf that are tried."""
 
-FEATURES: tuple[float | str, ...] = ("sqrt", 0.5)
-"""Columns that a split looks at that are tried: the root of their number, half of them."""
+FEW, MANY = "sqrt", 0.5
+"""Columns that a split looks at: the root of their number; and half of them, with the best leaf alone."""
 
-POWERS = (0.7, 1.0, 1.4, 2.0, 2.8)
+POWERS = (0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
 """Powers b that are tried."""
 
 SHARES = (0.003, 0.01, 0.03, 0.1, 0.2, 0.4)
@@ -73,18 +73,21 @@ def fit_forest_classes(
     own = codes.astype(np.int32)
     is_class = np.eye(n_classes)[own]
     shares = (weight @ is_class + 0.5) / (weight.sum() + 0.5 * n_classes)
-    best: tuple[float, ForestClasses, FloatArray] | None = None
-    for features, leaf in product(FEATURES, LEAVES):
+
+    def tried(leaf: int, features: float | str) -> tuple[float, int, ForestClasses, FloatArray]:
         forest, W = grow(X, is_class, weight, leaf, seed, n_jobs, features, n_trees, left_out)
-        plain = _shares_of(W, own, n_classes)
+        plain, best = _shares_of(W, own, n_classes), None
         for smoothing, power in product(SHARES, POWERS):
             found = ForestClasses(forest, own, shares, smoothing, power)
             probabilities = found._smooth(plain)
             value = float(weight @ np.log(probabilities[np.arange(len(own)), own]))
             if best is None or value > best[0]:
-                best = value, found, probabilities
-    assert best is not None
-    return best[1:]
+                best = value, leaf, found, probabilities
+        assert best is not None
+        return best
+
+    first = max((tried(leaf, FEW) for leaf in LEAVES), key=lambda one: one[0])
+    return max(first, tried(first[1], MANY), key=lambda one: one[0])[2:]
 
 
 def _shares_of(W: csr_array, codes: np.ndarray[Any, np.dtype[np.int32]], n_classes: int) -> FloatArray:
