@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from nongauss.rectangle.agreement import _least_kept, _silhouette, agreed_groups, label_groups
 from nongauss.rectangle.data import RectangleRows
-from nongauss.rectangle.piece_groups import PieceGroups
+from nongauss.rectangle.piece_groups import PieceGroups, _distance
 from nongauss.rectangle.pieces import find_pieces
 from rectangle.small import labels
 
@@ -99,3 +99,9 @@ def test_the_middle_of_a_cluster_that_thins_out_is_no_core(law: str):
     found, group = groups_of(Y)
     assert not found.core
     assert not group.any()
+
+
+@pytest.mark.parametrize("n", [1.0, 1.5, 2.4, 2.5])
+def test_chance_explains_any_distance_of_groups_of_so_few_rows(n):
+    one, other = ((n, np.full(2, m), np.eye(2)) for m in (0.0, 9.0))
+    assert _distance(one, other) == 0.0

@@ -150,8 +150,13 @@ def _log_numbers(rows: RectangleRows, pieces: GaussianPieces) -> tuple[FloatArra
 
 
 def _distance(one: Moments, other: Moments) -> float:
-    """Mahalanobis distance of two groups in their pooled covariance, less what chance adds to its square."""
+    """Mahalanobis distance of two groups in their pooled covariance, less what chance adds to its square.
+
+    Zero for so few rows that chance explains any distance.
+    """
     n, P = one[0] + other[0], len(one[1])
+    if n <= P + 3.0:
+        return 0.0
     off = one[1] - other[1]
     square = float(off @ np.linalg.solve((one[0] * one[2] + other[0] * other[2]) / n, off))
     # E[D^2] = (n - 2) / (n - P - 3) (delta^2 + P n / (n_i n_j))
