@@ -55,13 +55,14 @@ def test_draws_have_the_density():
     table, drawn = hinge_table(codes, EPS, y), []
     now = np.zeros((2, 1)), z[:, :1]
     for _ in range(2500):
-        now = hamiltonian_move(rng, *now, table, own, beta, 12)
+        now = hamiltonian_move(rng, *now, table, own, beta, 18)
         drawn.append(told(now[0][:, 0], now[1][:, 0]))
     assert (np.abs(np.mean(drawn, axis=0) - expected) < 0.08 * np.std(drawn, axis=0)).all()
     assert_allclose((now[1] ** 2).mean(), 1.0)
 
 
 def test_large_tables_are_not_moved_so():
-    assert n_leaps(1000) == 100
-    assert n_leaps(100_000) == 20
-    assert n_leaps(200_000) == 0
+    assert n_leaps(1000, 20) == 30
+    assert n_leaps(1000, 900) == 450
+    assert n_leaps(50_000, 900) == 50
+    assert n_leaps(100_000, 900) == 0

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from nongauss.rank_factor.data import NONE, FloatArray, n_levels_of
 
-MOST_LEAPS, FEWEST_LEAPS, MOST_CELLS = 100, 20, 2_000_000
-"""Leapfrog steps of a move: cells times steps are at most MOST_CELLS; no move of fewer steps is made."""
-STEP = 0.2
+MOST_CELLS, FEWEST_LEAPS = 2_500_000, 30
+"""Cells times leapfrog steps of a move are at most the first; no move of fewer steps is made."""
+STEP = 0.16
 """The largest step, in standard deviations, times the fourth root of the dimension."""
 BEND = 0.5
 """Expected curvature of the hinges of a cell in its score, by which directions are scaled."""
@@ -52,9 +52,12 @@ class Slopes(NamedTuple):
     of_factors: FloatArray
 
 
-def n_leaps(n_cells: int) -> int:
-    """Leapfrog steps of a move of a table with so many cells; 0: no move is made."""
-    leaps = min(MOST_LEAPS, MOST_CELLS // n_cells)
+def n_leaps(n_cells: int, n_scores: int) -> int:
+    """Leapfrog steps of a move of so many cells and factor scores; 0: no move is made.
+
+    Half as many as scores: longer paths where there are more, for a share of what drawing all at once costs.
+    """
+    leaps = min(max(FEWEST_LEAPS, n_scores // 2), MOST_CELLS // n_cells)
     return leaps if leaps >= FEWEST_LEAPS else 0
 
 

@@ -107,7 +107,7 @@ def _with_factors_mixed(
         loadings, factors, shrink, experts = mixed_state(
             inference.rng, A.mean, z.mean, shrink, experts, config.prior.slab
         )
-        leaps = n_leaps(rows.codes.size)
+        leaps = n_leaps(rows.codes.size, factors.size)
         if leaps:
             table, own = hinge_table(rows.codes, config.eps, labels.y), shrink.precision + config.prior.slab
             beta = experts.beta.mean[0]
