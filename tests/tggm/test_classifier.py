@@ -197,3 +197,20 @@ def test_rare_columns_are_not_blown_up():
 def test_a_portion_is_in_memory():
     with pytest.raises(InputError, match="a batch of rows in memory, got a str; call fit"):
         TGGMClassifier().partial_fit("rows.parquet", "y")
+
+
+@pytest.mark.gate
+def test_words_that_do_not_occur_change_nothing():
+    """The prior of weights counts so many columns a filled cell, however many there are."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(1_000, 0.02), size=2)
+    y = np.arange(600) % 2
+    counts = np.stack([rng.multinomial(12, topics[label]) for label in y])
+    near, far = counts, np.concatenate([counts, np.zeros((600, 5_000), int)], axis=1)
+    found = []
+    for table in (near, far):
+        model = TGGMClassifier((10,), n_members=2, max_epochs=40, random_state=0)
+        model.fit(sparse.csr_array(table[:300]), y[:300])
+        found.append(model.predict_proba(sparse.csr_array(table[300:]))[np.arange(300), y[300:]])
+    assert np.abs(found[0] - found[1]).mean() < 0.02
+    assert -np.log(found[1]).mean() < 0.03

@@ -15,7 +15,7 @@ from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import updates
 from nongauss.tggm.config import TrainingRecipe
 from nongauss.tggm.data import filled
-from nongauss.tggm.params import NetworkParams, first_state, unravelled
+from nongauss.tggm.params import WEIGHT_PRECISION, NetworkParams, first_state, unravelled
 from tggm.small import (
     CONFIG,
     ensemble_of,
@@ -142,7 +142,7 @@ def test_update_shortens_a_wild_gradient_and_shrinks_weights():
     first, second = np.asarray(mean.b1[:, 0])
     assert_allclose(first, 0.1 * updates.LARGEST_GRADIENT, rtol=1e-6)
     assert second == 0.0
-    prior = -updates.WEIGHT_PRECISION / 10.0 * params.W0[1]
+    prior = -WEIGHT_PRECISION / 10.0 * params.W0[1]
     assert_allclose(mean.W0[1], 0.1 * prior, rtol=1e-6)
 
 

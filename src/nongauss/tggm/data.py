@@ -39,6 +39,9 @@ LARGEST = 5.0
 """Largest standardised value of a column, for labels: one that is nearly always at its mean is not blown up
 beyond."""
 
+COUNTED = 40.0
+"""Columns of a sparse table that are counted for each filled cell of a row; beyond, words are rare."""
+
 HeldOut = tuple[Any, jax.Array, jax.Array]
 """Each member's held-out rows: X (E, V, D) or `SparseRows`, Y (E, V, P) and weight (E, V)."""
 
@@ -58,6 +61,17 @@ class NetworkRows(NamedTuple):
     def n_inputs(self) -> int:
         """D, which sparse rows do not show."""
         return int(self.X.shape[1]) if self.n_columns is None else self.n_columns
+
+    @property
+    def n_counted(self) -> float:
+        """The inputs that the prior of their weights counts: all, of sparse rows `COUNTED` a filled cell.
+
+        Squares are summed, of which a filled cell has 1 on average.
+        """
+        if not isinstance(self.X, SparseRows):
+            return float(self.n_inputs)
+        squares = (np.asarray(self.X.value, np.float64) ** 2).sum(axis=1)
+        return min(float(self.n_inputs), COUNTED * float(np.average(squares, weights=self.weight)))
 
 
 class RegressionReading(NamedTuple):

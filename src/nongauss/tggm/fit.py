@@ -179,7 +179,9 @@ class _Trainer(NamedTuple):
         patience = math.ceil(recipe.n_iter_no_change * epochs / self.max_epochs)
         patient = replace(recipe, n_iter_no_change=patience)
         least = _least_noise(config, None if anew else after)
-        state = first_state(params, table.total, n_steps, patient, config, table.counted, least)
+        state = first_state(
+            params, table.total, n_steps, patient, config, table.counted, least, self.sample.n_counted
+        )
         step, key = _adapter(self.seed, config, size, table, self.in_memory)
         result = loop.run(step, state, self.run, Rule(epochs), key=key, name=name, former=former)
         found = _judged(result, calibrated(best_of(result), config, table.held), config.n_classes > 0)
@@ -318,7 +320,7 @@ def go_on(
     """
     table = table_without_holdout(data, recipe.n_members, config.n_classes > 0)
     params = started(seed, config, recipe, data)
-    state = first_state(params, table.total, _NO_END, recipe, config, table.counted)
+    state = first_state(params, table.total, _NO_END, recipe, config, table.counted, n_counted=data.n_counted)
     if former is not None:
         state = _continued(state, former.state)
     step, key = _adapter(seed, config, recipe.rows_a_batch(table.n_rows), table, True)

@@ -22,8 +22,8 @@ from nongauss.optimise.loop import OnHost
 from nongauss.tggm.closed_form import HostParams, value_and_gradient
 from nongauss.tggm.config import NetworkConfig
 from nongauss.tggm.data import TrainingTable
-from nongauss.tggm.params import WORST, limits, turned
-from nongauss.tggm.updates import FINAL_RATE, LARGEST_GRADIENT, WEIGHT_PRECISION, few_held_out
+from nongauss.tggm.params import WEIGHT_PRECISION, WORST, limits, turned
+from nongauss.tggm.updates import FINAL_RATE, LARGEST_GRADIENT, few_held_out
 
 MOST_ROWS = 1_500
 """Rows up to which fits run here: beyond, compiled steps make up for their compilation."""

@@ -26,6 +26,13 @@ SMALLEST_LOG_SD = -9.0
 SMALLEST_LOG_HEAD = -4.0
 """The same of a head of several, which could otherwise close in on a value that occurs more than once."""
 
+WEIGHT_PRECISION = 1e-2
+"""Precision of the Gaussian prior on all weights, standardised scale: next to nothing beyond a few rows."""
+
+LABEL_PRECISION = 2e-2
+"""Prior precision of a classifier's weights, times the number of inputs of the weight's unit: labels that can
+be separated would draw the weights out without end."""
+
 NO_LEAST = -1e3
 """Least log sd of noise that is bounded by nothing else, a finite number."""
 
@@ -210,15 +217,22 @@ def constrain(params: NetworkParams, config: NetworkConfig) -> NetworkParams:
     )
 
 
+def weight_precision(config: NetworkConfig, n_below: float) -> float:
+    """Precision of the prior on the weights of units that are fed by `n_below` others; the paper has none."""
+    if config.preset:
+        return 0.0
+    return LABEL_PRECISION * n_below if config.n_classes else WEIGHT_PRECISION
+
+
 @record
 class TrainingState:
     """What the next epoch reads. E members; `best*` are those of the epoch with the best held-out rows.
 
     `total` (E,): weight of the rows each member trains on, about 1 a row; `counted` (E,): the total weight
-    that the prior is divided by, the user's own units for labels, `total` for numbers. `n_steps`: optimiser
-    steps of the schedule (a huge number: the learning rate stays), `rate`: its first learning rate.
-    `patience`, `tol`: the rule for stopping early. `least_noise` (P,): least log sd of the noise beside the
-    limits that the settings give.
+    that the prior is divided by, the user's own units for labels, `total` for numbers; `precision`: that of
+    the weights of inputs. `n_steps`: optimiser steps of the schedule (a huge number: the learning
+    rate stays), `rate`: its first learning rate. `patience`, `tol`: the rule for stopping early.
+    `least_noise` (P,): least log sd of the noise beside the limits that the settings give.
     """
 
     params: NetworkParams
@@ -235,6 +249,7 @@ class TrainingState:
     patience: Int32[Array, ""]
     tol: Float32[Array, ""]
     least_noise: Float32[Array, " P"]
+    precision: Float32[Array, ""]
 
 
 def optimiser(config: NetworkConfig) -> optax.GradientTransformation:
@@ -268,10 +283,12 @@ def first_state(
     config: NetworkConfig,
     counted: Float[np.ndarray, " E"] | None = None,
     least_noise: Float[np.ndarray, " P"] | float = NO_LEAST,
+    n_counted: float | None = None,
 ) -> TrainingState:
     """The state before the first epoch, as host arrays: nothing is compiled to make it.
 
-    `total`, `counted` (by default the same) and `least_noise` as in `TrainingState`.
+    `total`, `counted` (by default the same) and `least_noise` as in `TrainingState`. `n_counted`: the
+    inputs that the prior counts, None for all.
     """
     n_members = params.b0.shape[0]
     host: Any = np  # host arrays where the record says jax.Array: they become that at the first step
@@ -291,4 +308,7 @@ def first_state(
         patience=host.int32(recipe.n_iter_no_change),
         tol=host.float32(recipe.tol),
         least_noise=host.full(params.b1.shape[1], least_noise, host.float32),
+        precision=host.float32(
+            weight_precision(config, params.W0.shape[-1] if n_counted is None else n_counted)
+        ),
     )

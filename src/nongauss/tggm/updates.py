@@ -28,14 +28,8 @@ from nongauss.tggm.params import (
     optimiser,
     ravelled,
     unravelled,
+    weight_precision,
 )
-
-WEIGHT_PRECISION = 1e-2
-"""Precision of the Gaussian prior on all weights, standardised scale: next to nothing beyond a few rows."""
-
-LABEL_PRECISION = 2e-2
-"""Prior precision of a classifier's weights, times the number of inputs of the weight's unit: labels that can
-be separated would draw the weights out without end."""
 
 INFLATIONS, INFLATIONS_IN_DEPTH = (0.5, 3.0), (0.5, 1000.0)
 """Least and largest factor by which held-out rows correct the variances; of a deep factorised prior, whose
@@ -88,26 +82,24 @@ def each(number: Shaped[Array, " E"], like: Shaped[Array, "E ..."]) -> Shaped[Ar
     return number.reshape(number.shape + (1,) * (like.ndim - 1))
 
 
-def weight_precision(config: NetworkConfig, n_below: int) -> float:
-    """Precision of the prior on the weights of units that are fed by `n_below` others; the paper has none."""
-    if config.preset:
-        return 0.0
-    return LABEL_PRECISION * n_below if config.n_classes else WEIGHT_PRECISION
-
-
 def toward_zero(
-    gradient: NetworkParams, params: NetworkParams, config: NetworkConfig, counted: Float[Array, " E"]
+    gradient: NetworkParams,
+    params: NetworkParams,
+    config: NetworkConfig,
+    counted: Float[Array, " E"],
+    of_inputs: Float[Array, ""],
 ) -> NetworkParams:
     """The gradient a row with that of the log prior of the weights, N(W; 0, 1 / precision), shared among the
-    `counted` rows: dL/dW - precision W / counted.
+    `counted` rows: dL/dW - precision W / counted. `of_inputs`: the precision of weights that inputs feed.
     """
 
-    def pulled(slope: jax.Array, weights: jax.Array) -> jax.Array:
-        precision = weight_precision(config, weights.shape[-1])
+    def pulled(slope: jax.Array, weights: jax.Array, precision: Any = None) -> jax.Array:
+        if precision is None:
+            precision = weight_precision(config, weights.shape[-1])
         return slope - each(precision / counted, slope) * weights
 
     return gradient._replace(
-        W0=pulled(gradient.W0, params.W0),
+        W0=pulled(gradient.W0, params.W0, of_inputs),
         W1=pulled(gradient.W1, params.W1),
         deeper=tuple(
             slope._replace(W=pulled(slope.W, layer.W))
@@ -117,7 +109,10 @@ def toward_zero(
             slope._replace(W=pulled(slope.W, gate.W))
             for slope, gate in zip(gradient.gate, params.gate, strict=True)
         ),
-        skip=tuple(pulled(slope, weights) for slope, weights in zip(gradient.skip, params.skip, strict=True)),
+        skip=tuple(
+            pulled(slope, weights, of_inputs)
+            for slope, weights in zip(gradient.skip, params.skip, strict=True)
+        ),
     )
 
 
@@ -136,7 +131,7 @@ class GradientAscent:
         the parameters become params + rate decay(step / n_steps) d, put back within their limits.
         """
         gradient = jax.tree.map(lambda leaf: leaf * each(scale / state.total, leaf), stats["gradient"])
-        gradient = toward_zero(gradient, state.params, self.config, state.counted)
+        gradient = toward_zero(gradient, state.params, self.config, state.counted, state.precision)
         slope = ravelled(gradient)
         short = jnp.minimum(1.0, LARGEST_GRADIENT / jnp.sqrt(jnp.sum(slope**2, axis=1) + 1e-30))
         direction, moved = optimiser(self.config).update(slope * each(short, slope), state.optimiser)
