@@ -218,13 +218,18 @@ class RowwiseDistribution(PredictiveDistribution):
         def excess(t: FloatArray, index: FloatArray) -> FloatArray:
             return self._row_cdf(value(t), index.astype(np.intp)) - level
 
+        if self._support != "real":  # a law may have more than the level between 0 and the least number
+            lies_above = excess(np.full(len(rows), _LEAST), rows.astype(np.float64)) < 0.0
+            if not lies_above.all():
+                root = np.full(len(rows), _LEAST)
+                if lies_above.any():
+                    root[lies_above] = self._bracketed_root(level, rows[lies_above])
+                return root
         middle, width = self._guess(rows)
         args = (rows.astype(np.float64),)
         bracket = bracket_root(excess, middle - width, middle + width, args=args).bracket
-        root: FloatArray = find_root(excess, bracket, args=args).x
-        if self._support != "real":  # a law may have more than the level between 0 and the least number
-            root[np.isnan(root) & (excess(np.full(len(rows), _LEAST), args[0]) >= 0.0)] = _LEAST
-        return root
+        found: FloatArray = find_root(excess, bracket, args=args).x
+        return found
 
     def _guess(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
         """Where the transformed y lies, and how far it may be off: (n,) each."""
