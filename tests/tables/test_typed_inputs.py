@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.files import read_table
 from nongauss.tables.frame import read_input
+from nongauss.tables.kinds import decode
 from nongauss.tables.labels import LabelCoder
 from nongauss.tables.rows import validate_weight
 from nongauss.tables.target import validate_target
@@ -136,6 +137,14 @@ def test_parquet_of_every_type(tmp_path):
     assert_array_equal(found.column(1).values, [1, nan])
     assert found.column(2).levels == ("x",)
     assert_array_equal(found.column(3).values, [19723, nan])
+    choices = [["red"], ["red", "blue"], None, [], ["blue"]] * 3
+    pq.write_table(pa.table({"a": choices}), tmp_path / "n.parquet")
+    found = read_table(tmp_path / "n.parquet")["a"]
+    assert found[:2].tolist() == ["red", "red; blue"]
+    assert found.isna()[:3].tolist() == [False, False, True]
+    for cells in (found, pd.read_parquet(tmp_path / "n.parquet")["a"], pd.Series(choices)):
+        assert decode("a", cells).kind == "choices"
+        assert {"red", "red; blue", "blue"} <= set(decode("a", cells).levels)
     pq.write_table(pa.table({"a": [[1], [2]]}), tmp_path / "n.parquet")
     with pytest.raises(InputError, match="column 'a' holds lists or records"):
         read_table(tmp_path / "n.parquet")

@@ -18,6 +18,7 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.files import atomic_path
 from nongauss.tables.csv_layout import Layout, check_names, decoded, plain_layout
 from nongauss.tables.csv_numbers import one_style
+from nongauss.tables.kinds.choices import as_text
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -128,10 +129,12 @@ def _read_parquet(file: Path) -> pd.DataFrame:
         frame = frame.reset_index()
     check_names([str(name) for name in frame.columns], file.name)
     for name in frame.columns:
-        present = frame[name].dropna()
+        frame[name] = column = as_text(frame[name])
+        present = column.dropna()
         if len(present) and isinstance(present.iloc[0], (list, dict, tuple, set, np.ndarray)):
             raise InputError(
-                f"{file.name}: column {str(name)!r} holds lists or records; give one value a cell."
+                f"{file.name}: column {str(name)!r} holds lists or records; give one value a cell, or leave "
+                "the column out of the file."
             )
     return frame
 

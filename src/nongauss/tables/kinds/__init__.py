@@ -16,7 +16,7 @@ import pandas as pd
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Cells, Column, Kind
-from nongauss.tables.kinds.choices import ChoiceList
+from nongauss.tables.kinds.choices import ChoiceList, as_text
 from nongauss.tables.kinds.clock import Clock
 from nongauss.tables.kinds.code import Code
 from nongauss.tables.kinds.date import Date
@@ -43,7 +43,7 @@ def decode(name: str, raw: Any) -> Column:
 
     Raises: InputError for cells of no kind, naming the column and the first bad row; TypeError for objects.
     """
-    cells = Cells(name, raw)
+    cells = Cells(name, as_text(raw))
     for kind in _asked(cells):
         column = kind.decode(cells)
         if column is not None:

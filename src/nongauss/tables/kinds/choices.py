@@ -141,3 +141,16 @@ def _are_choices(texts: Sequence[str], count: NDArray[np.intp], separator: str) 
 def _longest(texts: Sequence[str]) -> str:
     """The first of the longest texts."""
     return max(texts, key=len)
+
+
+def as_text(raw: Any) -> Any:
+    """A column of lists of texts (answers to a multiple choice) as text, "red; blue"; any other as it is."""
+    if not isinstance(raw, pd.Series) or raw.dtype != object:
+        return raw
+    present = raw.dropna()
+    if not len(present) or not isinstance(present.iloc[0], (list, np.ndarray)):
+        return raw
+    lists = all(isinstance(cell, (list, np.ndarray)) for cell in present)
+    if not lists or not all(isinstance(item, str) for cell in present for item in cell):
+        return raw
+    return raw.map("; ".join, na_action="ignore")
