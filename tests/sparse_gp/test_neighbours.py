@@ -179,6 +179,17 @@ def test_rates_and_noisy_values_are_told_by_near_rows(few_are_many, likelihood, 
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_counts_that_are_no_poisson_ones_keep_their_mean(few_are_many):
+    """Visits of patients, mostly none: a wide log rate has the better density, and several times the mean."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (1300, 2))
+    mean = np.exp(0.5 + X[:, 0])
+    y = rng.poisson(mean * rng.gamma(0.2, 5.0, len(X)))
+    model = SparseGPRegressor("poisson", **HOW).fit(X[:1000], y[:1000])
+    assert 0.7 < model.predict(X[1000:]).mean() / mean[1000:].mean() < 1.4
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_an_exposure_is_no_part_of_what_near_rows_tell(few_are_many):
     rng = np.random.default_rng(0)
     X, exposure = rng.uniform(0, 1, (1300, 1)), rng.choice([0.1, 10.0], 1300)

@@ -12,7 +12,8 @@ and k those with the row times a:
 
 h and a are those under which some rows are predicted best from all others as normal observations; s^2 and the
 likelihood's parameters then maximise the predictive density of these rows' targets. If that predicts them no
-better than the likelihood alone, beyond doubt, nothing is kept.
+better than the likelihood alone, beyond doubt, or if they are farther from the mean, nothing is kept: of
+counts that are no Poisson ones a wide f has the better density, and a mean of several times theirs.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from scipy.spatial import cKDTree
 
 from nongauss.core.records import persistable
 from nongauss.core.schema import LARGEST_LOG
+from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.sparse_gp.cavity import Cavities, left_out_moments, row_numbers
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.kernels import FloatArray
@@ -46,7 +48,7 @@ LENGTHS, RATIOS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.3, 1.0, 3.0, 10.0,
 """The h, in length-scales, and the a that are tried."""
 
 DOUBTS = 3.0
-"""Standard errors that the gain has to exceed."""
+"""Standard errors that the gain has to exceed, and by which targets may be farther from their mean."""
 
 MOST_COLUMNS = 30
 """Encoded columns up to which near rows are found by a tree in less than the time of the fit."""
@@ -254,6 +256,13 @@ def residuals(average: GPAverage, rows: GPRows) -> tuple[FloatArray, FloatArray]
     return of.d_mean[:, 0] / told, np.divide(1.0, heavy, out=noise, where=heavy > 0.0)
 
 
+class _Mean(NamedTuple):
+    """A mean over rows, and its standard error."""
+
+    mean: float
+    error: float
+
+
 class _JudgedRows:
     """The rows by which it is judged whether neighbours tell anything, and moments of f without each of them.
 
@@ -274,11 +283,21 @@ class _JudgedRows:
         self.mean = average.mean(part.X) + part.shift * self.posterior.likelihood.rates[0] - self.copies.gap
         self.variance = variance[0, :, 0]
 
-    def log_density(self, shift: FloatArray, more: FloatArray, psi: FloatArray) -> FloatArray:
-        """log p(y) of each row with so much added to the mean and the variance of f: (n,)."""
+    def law(self, shift: FloatArray, more: FloatArray, psi: FloatArray) -> PredictiveDistribution:
+        """The law of each row with so much added to the mean and the variance of f."""
         mean, variance = (self.mean + shift)[:, None], (self.variance + more)[:, None]
-        law = self.posterior.likelihood.predictive(mean, variance, psi)
-        return np.maximum(law.log_prob(self.y), _LOG_FLOOR)
+        return self.posterior.likelihood.predictive(mean, variance, psi)
+
+    def log_density(self, shift: FloatArray, more: FloatArray, psi: FloatArray) -> FloatArray:
+        """log p(y) of each row under `law`: (n,)."""
+        return np.maximum(self.law(shift, more, psi).log_prob(self.y), _LOG_FLOOR)
+
+    def mean_of(self, values: FloatArray) -> _Mean:
+        """The mean over the rows of one number a row (n,), with its standard error."""
+        mean = float(self.share @ values)
+        with np.errstate(over="ignore", invalid="ignore"):  # of a log-normal law a mean may be any number
+            spread = math.sqrt(float(self.share @ (values - mean) ** 2))
+        return _Mean(mean, spread * math.sqrt(float(self.share @ self.share)))
 
     def best(
         self, shift: FloatArray, open_part: FloatArray, variance: float
@@ -303,12 +322,18 @@ def _worth_keeping(
 ) -> NearResiduals | None:
     """The neighbours with s^2 and the likelihood's parameters beside them, if the gain is beyond doubt."""
     nothing = np.zeros(len(judged.y))
-    _, before = judged.best(nothing, nothing, best.variance)
+    x_alone, before = judged.best(nothing, nothing, best.variance)
     x, after = judged.best(*told, best.variance)
-    gain = after - before
-    mean = float(judged.share @ gain)
-    spread = math.sqrt(float(judged.share @ (gain - mean) ** 2))
-    if not mean > DOUBTS * spread * math.sqrt(float(judged.share @ judged.share)):
+    gain, error = judged.mean_of(after - before)
+    alone, beside = (
+        judged.mean_of(np.abs(judged.y - judged.law(shift, more, psi).mean))
+        for shift, more, psi in (
+            (nothing, nothing, x_alone[1:]),
+            (told[0], math.exp(x[0]) * told[1], x[1:]),
+        )
+    )
+    keeps_mean = beside.mean <= alone.mean + DOUBTS * alone.error
+    if not (keeps_mean and gain > DOUBTS * error):
         return None
     return replace(best, variance=math.exp(x[0]), psi_shift=x[1:] - judged.posterior.psi)
 
