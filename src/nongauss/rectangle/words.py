@@ -14,7 +14,7 @@ from nongauss.rectangle.predict import RuleTally
 from nongauss.rectangle.rules import Condition, Rules, box_margin
 from nongauss.tables.column_code import ColumnCode
 
-HIDDEN = 0.01
+HIDDEN = 0.2
 """Standard deviation of all values but the farthest, over that of all, below which these are hidden."""
 
 
@@ -214,8 +214,8 @@ def warn_far(view: ColumnView, cells: RawCells, weight: FloatArray) -> None:
             far.append(str(view.encoder.columns[i].name))
     if far:
         warnings.warn(
-            f"One value of {', '.join(map(repr, far))} is so far from all others that they all look "
-            "the same beside it; correct it, or give scaling='rank'.",
+            f"One value of {', '.join(map(repr, far))} is so far from all others that they look almost "
+            "the same beside it; correct or empty it, or give scaling='rank'.",
             NongaussWarning,
             stacklevel=4,
         )
