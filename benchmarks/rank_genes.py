@@ -106,7 +106,6 @@ def main() -> None:
     options.add_argument("--models", nargs="+", default=[*MODELS, "linear SVM"])
     chosen = options.parse_args()
     path = RESULTS / "rank_genes.json"
-    results = json.loads(path.read_text())["sets"] if path.exists() else {}
     for name in chosen.sets:
         X, y, splits, columns = {"golub": golub, "alon": alon, "wine": wine}[name](chosen.data)
         for label in chosen.models:
@@ -117,6 +116,7 @@ def main() -> None:
                 if label in MODELS:
                     model = RankFactorClassifier(random_state=0, **MODELS[label])
                 rows.append(judged(model, X, y, train, test))
+            results = json.loads(path.read_text())["sets"] if path.exists() else {}
             results.setdefault(name, {})[label] = rows
             if label == "rank, vb":
                 model.encoded_names_ = tuple(columns)

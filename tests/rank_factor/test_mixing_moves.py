@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.integrate import quad
 from scipy.linalg import null_space
 
 from nongauss.rank_factor.config import RankConfig, ShrinkagePrior
@@ -12,6 +13,7 @@ from nongauss.rank_factor.mixing_moves import (
     scale_density,
     scaled,
     scaled_columns,
+    scaled_hierarchy,
     scaled_loadings,
     shear_density,
     sheared,
@@ -169,3 +171,45 @@ def test_all_loadings_are_scaled_by_their_hinges_and_priors():
     assert_allclose(np.mean(drawn), mean, atol=0.08 * sd)
     assert_allclose(np.std(drawn), sd, rtol=0.08)
     assert_allclose(shrink.scale, at(drawn[-1]).shrink.scale)
+
+
+def test_columns_and_their_variances_are_scaled_by_hinges_and_the_prior_without_rates():
+    """Of many equal columns t has the moments of quadrature, the rates' among it by quadrature, too."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, (12, 1)).astype(np.uint8)
+    z, a, eps = rng.standard_normal((12, 2)), np.array([[0.6, -0.4]]), 1.0
+    precision, phi = np.array([[2.0, 0.7]]), np.array([0.4, 1.5])
+    config = RankConfig(2, eps=eps, prior=ShrinkagePrior(slab=SLAB))
+
+    def log_variance(xi: float, scale: float) -> float:
+        """xi ~ Ga(1/2, eta), eta ~ Ga(1/2, phi), up to a constant."""
+        return np.log(
+            quad(lambda eta: np.sqrt(eta / xi) * np.exp(-eta * (xi + scale)) / np.sqrt(eta), 0, np.inf)[0]
+        )
+
+    t = np.linspace(-5.0, 3.0, 400)
+    log_p = np.array(
+        [
+            2.0 * s
+            + sum(log_variance(np.exp(2.0 * s) / p, f) + s for p, f in zip(precision[0], phi, strict=True))
+            - 2.0 * sum(max(u, 0.0) for *_, u in gaps(z, codes, a * np.exp(s), eps))
+            - 0.5 * SLAB * (a**2).sum() * np.exp(2.0 * s)
+            for s in t
+        ]
+    )
+    p = np.exp(log_p - log_p.max())
+    mean = (p @ t) / p.sum()
+    sd = np.sqrt((p @ (t - mean) ** 2) / p.sum())
+    n = 400
+    A, rows = np.tile(a, (n, 1)), rows_of(np.tile(codes, (1, n)))
+    shrink = Shrinkage(np.tile(precision, (n, 1)), np.ones((n, 2)), phi, 1.0)
+    scale = level_scores(Normal(A, None), mean_by_level(rows.codes, z, np.ones(12), 3))
+    drawn = []
+    for _ in range(12):
+        A, shrink = scaled_hierarchy(rng, A, z, rows, scale, shrink, config)
+        scale = level_scores(Normal(A, None), scale.means)
+        drawn.append(np.log(A[:, 0] / a[0, 0]))
+    last = np.concatenate(drawn[6:])
+    assert_allclose(last.mean(), mean, atol=0.1 * sd)
+    assert_allclose(last.std(), sd, rtol=0.1)
+    assert_allclose(shrink.precision * A**2, precision * a**2 * np.ones((n, 1)))

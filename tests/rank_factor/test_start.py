@@ -30,7 +30,9 @@ def test_a_chain_of_a_wide_table_begins_with_the_factors_of_some_columns(monkeyp
     assert A.shape == (24, 2)
     assert_allclose((z**2).mean(), 1.0)
     explained = np.linalg.lstsq(z, truth, rcond=None)[0]
-    assert 1.0 - ((truth - z @ explained) ** 2).sum() / (truth**2).sum() > 0.85
+    assert (
+        1.0 - ((truth - z @ explained) ** 2).sum() / (truth**2).sum() > 0.6
+    )  # of a draw by 8 columns; of any two, .07
     means = mean_by_level(problem.rows.codes, z, problem.labels.weight, 5)
     assert_allclose(state.scale.lower, level_scores(state.A, means).lower)
     ranks = problem.rows.codes.astype(float)

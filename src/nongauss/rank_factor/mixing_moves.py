@@ -69,6 +69,39 @@ def scaled_columns(
     return A * np.exp(slice_draws(rng, log_density, len(A)))[:, None]
 
 
+def scaled_hierarchy(
+    rng: np.random.Generator,
+    A: FloatArray,
+    z: FloatArray,
+    rows: RankRows,
+    scale: NeighbourScores,
+    shrink: Shrinkage,
+    config: RankConfig,
+) -> tuple[FloatArray, Shrinkage]:
+    """Each column's loadings times e^t, their variances going along, by its hinges and the prior of these.
+
+    Given its variances a column that is nearly a factor keeps its size. Without rates variances xi
+    have densities xi^(r - 1) (1 + xi / phi)^-(r + s), and the volume is e^(3 K t), the normals' e^(-K t).
+    """
+    assert rows.cells is not None
+    at = hinges(z @ A.T, scale.lower, scale.upper, rows.cells, 0.0)
+    apart = np.concatenate([-u for u, _ in at.sides])
+    has = np.concatenate([has for _, has in at.sides])
+    r, s = config.prior.r, config.prior.s
+    square, ratio = 0.5 * config.prior.slab * (A**2).sum(axis=1), 1.0 / (shrink.precision * shrink.scale)
+
+    def log_density(t: FloatArray) -> FloatArray:
+        """Of each column at its t: (D,)."""
+        c = np.exp(t)
+        loss = np.where(has, np.maximum(config.eps - c * apart, 0.0), 0.0).sum(axis=0)
+        spread = (r + s) * np.log1p(ratio * (c * c)[:, None]).sum(axis=1)
+        found: FloatArray = 2.0 * r * A.shape[1] * t - spread - square * c * c - 2.0 * loss
+        return found
+
+    c = np.exp(slice_draws(rng, log_density, len(A)))[:, None]
+    return A * c, shrink._replace(precision=shrink.precision / c**2, rate=shrink.rate / c**2)
+
+
 def scaled_loadings(
     rng: np.random.Generator,
     A: FloatArray,

@@ -17,7 +17,7 @@ from nongauss.rank_factor.hamiltonian_moves import hamiltonian_move, hinge_table
 from nongauss.rank_factor.inference import Gibbs, Inference
 from nongauss.rank_factor.level_density import drawn_factors, is_joint
 from nongauss.rank_factor.machine_moves import moved_machines
-from nongauss.rank_factor.mixing_moves import mixed_state, scaled_columns, scaled_loadings
+from nongauss.rank_factor.mixing_moves import mixed_state, scaled_columns, scaled_hierarchy, scaled_loadings
 from nongauss.rank_factor.objective import rows_bound
 from nongauss.rank_factor.params import (
     Experts,
@@ -82,6 +82,8 @@ def sweep(
         assert scale.means is not None
         own_scale = level_scores(point(columns), scale.means)
         columns, before = scaled_loadings(drawn.rng, columns, z.mean, rows, own_scale, before, config)
+        own_scale = level_scores(point(columns), scale.means)
+        columns, before = scaled_hierarchy(drawn.rng, columns, z.mean, rows, own_scale, before, config)
         A = point(columns)
     shrink = inference.shrink(before, A, config.prior)
     experts = state.experts
