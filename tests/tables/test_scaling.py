@@ -1,6 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 
+from encoding import encoder_of
+from nongauss.core.errors import NongaussWarning
 from nongauss.tables.kinds.number import Moments, fit_scale
 
 
@@ -47,3 +50,27 @@ def test_moments_of_parts_in_any_units_add_up():
     ones = Moments.of(np.ones(3), np.ones(3))
     assert set((ones + Moments.of(np.zeros(2), np.ones(2)) + ones).few) == {0.0, 1.0}
     assert (ones + ones).whole
+
+
+@pytest.mark.parametrize("far", [1e9, -1e5, 4e3])
+def test_one_value_that_hides_all_others_is_named(far):
+    x = np.random.RandomState(0).normal(3.0, 1.0, 60)
+    x[7] = far
+    assert Moments.of(x, np.ones(60)).hides == far
+    with pytest.warns(NongaussWarning, match="'a' holds .*, so far from all other values"):
+        encoder_of(pd.DataFrame({"a": x}))
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.random.RandomState(0).standard_cauchy(200),
+        np.exp(3 * np.random.RandomState(1).normal(size=200)),
+        np.r_[np.zeros(99), 1.0],
+        np.r_[np.arange(10.0), 1e9],
+        np.r_[np.arange(90.0), np.full(3, -999.0)],
+    ],
+    ids=["cauchy", "lognormal", "rare", "few", "repeated"],
+)
+def test_values_that_hide_no_others(x):
+    assert np.isnan(Moments.of(x, np.ones(len(x))).hides)

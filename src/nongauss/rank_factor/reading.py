@@ -47,7 +47,7 @@ def read_table(source: Source, name: str, by_rank: bool, labels: bool) -> RawTab
 
     A number stays as it is, a label is 0 and 1; `by_rank`: an ordered category is a whole number.
     """
-    learned = learn(source, name, partial(labels_of, name) if labels else None)
+    learned = learn(source, name, partial(labels_of, name) if labels else None, scaled=False)
     (part,) = source.each(_itself)
     coder = learned.target.coder(name) if labels else None
     numbers = (
@@ -145,7 +145,7 @@ def read_parts(source: Source, name: str, labels: bool) -> RawTable:
 
     Raises InputError.
     """
-    learned = learn(source, name, partial(labels_of, name) if labels else None)
+    learned = learn(source, name, partial(labels_of, name) if labels else None, scaled=False)
     coder = learned.target.coder(name) if labels else None
     read = None if coder is None else partial(class_target, coder, name)
     first = sample_table(source, Encode(learned.encoder, read, name), MOST_SAMPLED)

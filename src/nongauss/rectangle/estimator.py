@@ -231,7 +231,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         name = type(self).__name__
         seed = self._key_seed(self.random_state)
         source = as_source(X, None, sample_weight, estimator_name=name)
-        whole = learn(source, name).encoder
+        whole = learn(source, name, scaled=False).encoder
         rows, weight = rows_to_fit(source, whole, name)
         task = self._task(rows, whole, weight)
         seed, checkpoint = self._opened(seed, task.rows, whole, float(weight.sum()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -167,3 +168,14 @@ def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray
         row = int(np.argmax(strange))
         unseen.append(f"{column.levels[column.codes[row]]!r} in column {code.name!r} (first in row {row})")
     return codes
+
+
+def told_of_far(column: ColumnSummary) -> str:
+    """A sentence on a number beside which all others of a column look the same, "" where there is none."""
+    far = column.numbers.hides if column.numbers and column.kind in ("number", "quantity") else math.nan
+    if math.isnan(far):
+        return ""
+    return (
+        f"Column {column.name!r} holds {far:.6g}, so far from all other values that they look the same "
+        "beside it; correct or empty the cell."
+    )

@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.column import Column, ColumnSummary, listed
-from nongauss.tables.column_code import UNRELATED, ColumnCode, code_of
+from nongauss.tables.column_code import UNRELATED, ColumnCode, code_of, told_of_far
 from nongauss.tables.dask_source import dask_source
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import InputTable, n_rows_of, read_input
@@ -251,10 +251,11 @@ class Summary:
         """The encoder of all the rows."""
         return TableEncoder(self.names, tuple(code_of(column, self.counted) for column in self.columns))
 
-    def warn(self) -> None:
-        """Warn about the columns that the encoder ignores, and of how others were read."""
+    def warn(self, scaled: bool = True) -> None:
+        """Warn about columns that the encoder ignores, how others were read, and numbers that hide others."""
         _warn_ignored(self.encoder.columns, self.columns, self.is_frame)
         notes = [f"Column {column.name!r} {column.note}." for column in self.inputs if column.note]
+        notes += filter(None, map(told_of_far, self.columns if scaled else ()))
         if notes:
             warnings.warn(" ".join(notes), NongaussWarning, stacklevel=4)
 
@@ -331,12 +332,13 @@ def learn(
     estimator_name: str = "this estimator",
     of_target: OfTarget | None = None,
     warn: bool = True,
+    scaled: bool = True,
 ) -> Learned:
     """One pass over a table, with the sum of `of_target(part, weight)` over its parts.
 
     Rows of weight 0 leave no trace. Warns (unless `warn` is False) about ignored columns, of arrays not about
-    constant ones, and of how columns were read where a person should know. Raises: InputError for infinite or
-    unusable cells, naming part, column and first bad row.
+    constant ones, and of how columns were read where a person should know; where numbers are `scaled`, about
+    one that hides all others. Raises: InputError for infinite or unusable cells, naming part, column and row.
     """
     found = source.sum(_summary_of_part, estimator_name, of_target)
     if found is None:
@@ -345,7 +347,7 @@ def learn(
     if not learned.counted.rows:
         raise InputError("All weights are zero; give at least one row a weight above 0.")
     if warn:
-        learned.summary.warn()
+        learned.summary.warn(scaled)
     return learned
 
 

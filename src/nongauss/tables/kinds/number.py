@@ -27,6 +27,10 @@ CONTENTS = ("floating", "integer", "mixed-integer-float", "decimal", "empty")
 _LARGEST = float(np.finfo(np.float64).max)
 
 
+HIDDEN, FEWEST_HIDDEN = 0.01, 20
+"""A value hides at least so many others where their sd is this share of that of all."""
+
+
 @dataclass(frozen=True)
 class Scale:
     """How a column is standardised: `z = (x / unit - mean) / sd`.
@@ -156,6 +160,17 @@ class Moments:
         few = tuple(value - origin for value in self.few)
         moved = replace(self, unit=unit, mean=mean, variance=s * s * self.variance, few=few)
         return replace(moved, low=low, high=high)
+
+    @property
+    def hides(self) -> float:
+        """A single value beside which all others look the same, NaN where there is none."""
+        end = self.high if self.skewness > 0.0 else self.low
+        n, off = self.weight, end / self.unit - self.mean
+        if n < FEWEST_HIDDEN or self.few or not self.variance:
+            return math.nan
+        # Of n values without one at a distance d from the mean: (n - 1) s'^2 = n s^2 - d^2 n / (n - 1).
+        others = n * self.variance - off * off * n / (n - 1.0)
+        return end if others <= HIDDEN**2 * self.variance * (n - 1.0) else math.nan
 
     def scale(self) -> Scale:
         """The scale of all the rows."""
