@@ -139,6 +139,11 @@ ORDERS = [
     ["muito ruim", "regular", "bom", "ótimo"],
     ["zelden", "soms", "vaak", "altijd"],
     ["Poor", "Fair", "Average", "Good", "Excellent"],
+    ["★", "★★", "★★★"],
+    ["★☆☆", "★★☆", "★★★"],
+    ["$", "$$", "$$$"],
+    ["1/10", "2/10", "10/10"],
+    ["2 out of 5", "3 out of 5"],
 ]
 
 
@@ -150,7 +155,15 @@ def test_scales_are_known(order):
 
 
 @pytest.mark.parametrize(
-    "labels", [["1 = married", "2 = single", "3 = divorced"], ["A", "B", "C"], ["a", "b"]]
+    "labels",
+    [
+        ["1 = married", "2 = single", "3 = divorced"],
+        ["A", "B", "C"],
+        ["a", "b"],
+        ["$", "€", "$$"],
+        ["1/2", "3/4"],
+        ["120/80", "130/80"],
+    ],
 )
 def test_labels_without_an_order(labels):
     assert known_order(labels) is None

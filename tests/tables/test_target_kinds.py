@@ -177,3 +177,10 @@ def test_a_number_that_is_never_seen_between_frequent_ones_makes_codes_of_them()
     assert understand_target(rng.choice([3, 7, 21], 200), "dx").kind is ColumnKind.LABEL
     counts = rng.negative_binomial(2, 0.4, 400)  # a rare count that happens to be missing says nothing
     assert understand_target(counts[counts != counts.max() - 1], "y").kind is ColumnKind.COUNT
+
+
+def test_a_rating_out_of_a_number_is_a_grade_and_no_pair():
+    found = understand_target([f"{k}/5" for k in (1, 3, 5, 4, 2) * 8], "score")
+    assert found.kind is ColumnKind.GRADE
+    assert found.levels == ("1/5", "2/5", "3/5", "4/5", "5/5")
+    assert found.notes == ()

@@ -146,7 +146,9 @@ def _asked(
 
 def _seen(raw: pd.Series[Any], column: Column, name: str, inputs: InputTable | None) -> TargetKind:
     """What a column (N,) with a value at least is by its look and its name."""
-    notes = tuple(f"Column {name!r} {said}." for said in (column.note, _lost(column)) if said)
+    # Pairs of numbers are two columns of inputs; as a target they are labels.
+    said = ("" if column.kind == "pair" else column.note, _lost(column))
+    notes = tuple(f"Column {name!r} {one}." for one in said if one)
     if column.kind == "date":
         return replace(_of_dates(column), notes=notes)
     if column.values is None:

@@ -123,8 +123,8 @@ def known_order(labels: Sequence[str], *, letters: bool = False) -> tuple[tuple[
     """Labels from lowest to highest, and what scale they are of; None where no order is known.
 
     Scales of words (see `SCALES`), numbers and ranges of numbers by size, steps such as "stage 2", "II" or
-    "second", numbers with words ("1 - poor", "5 - excellent"), ratings of credit. `letters`: the column's
-    name says that it holds grades; then A to G are marks, A the best, and P1 to P4 are steps.
+    "second", numbers with words ("1 - poor", "5 - excellent"), ratings of credit, "★★★", "3/5". `letters`:
+    the column's name says that it holds grades; then A to G are marks, A the best, and P1 to P4 are steps.
     """
     for places, what in _candidates(labels, letters):
         if len(set(places)) == len(labels):
@@ -143,6 +143,8 @@ def _candidates(labels: Sequence[str], letters: bool) -> Iterable[tuple[list[flo
     yield from _all_placed(_range_starts(labels), "ranges of numbers")
     yield from _all_placed(_with_words(labels, letters), "answers with numbers")
     yield from _all_placed(_ratings(labels), "ratings of credit, AAA the best")
+    yield from _all_placed(_repeated_signs(labels), "a sign once or more often")
+    yield from _all_placed(_out_of(labels), "so many out of the same number")
     if letters:
         yield from _all_placed(map(_mark, labels), "marks, A the best")
         yield from _all_placed(_lettered_steps(plain), "numbered steps")
@@ -246,6 +248,25 @@ def _lettered_steps(labels: Sequence[str]) -> list[float | None]:
     if len({one[1] for one in found if one}) != 1:
         return []
     return [float(one[2]) if one else None for one in found]
+
+
+_SIGNS = "★⭐*+$€£"
+
+
+def _repeated_signs(labels: Sequence[str]) -> list[float | None]:
+    """How often each label has the one sign that all consist of: "★★★", "★★☆", "$$"; none of other labels."""
+    texts = [re.sub(r"[☆\s]", "", label) for label in labels]
+    signs = {sign for text in texts for sign in text}
+    return [float(len(text)) for text in texts] if len(signs) == 1 and signs <= set(_SIGNS) else []
+
+
+def _out_of(labels: Sequence[str]) -> list[float | None]:
+    """The first number of "3/5" and "3 out of 5", of labels that all have the same second one."""
+    form = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/|out of)\s*(\d+)")
+    found = [match for match in map(form.fullmatch, map(str.strip, labels)) if match]
+    if len(found) < len(labels) or len({match[2] for match in found}) != 1:
+        return []
+    return [float(match[1]) if float(match[1]) <= float(match[2]) else None for match in found]
 
 
 _RATINGS = ("D", "SD", "C", "CC", "CCC", "B", "BB", "BBB", "A", "AA", "AAA")
