@@ -94,3 +94,11 @@ def test_what_is_asked_for_is_read():
     for share in (-0.1, 1, 1.5, float("nan")):
         with pytest.raises(InputError, match="held-out share"):
             declared_split("random", None, share, nothing)
+
+
+def test_a_group_of_nearly_all_rows_is_not_held_out():
+    table = prepare(ready(60, who=["one"] + ["rest"] * 59), "y", declared=Declared(group="who"))
+    ((train, test),) = split_rows(table, HeldOut(), 0).folds
+    assert (len(train), test.tolist()) == (59, [0])
+    pair = prepare(ready(14, who=["one"] * 7 + ["rest"] * 7), "y", declared=Declared(group="who"))
+    assert len(split_rows(pair, HeldOut(), 0).folds) == 2

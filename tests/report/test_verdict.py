@@ -259,3 +259,14 @@ def test_a_density_that_is_narrow_at_repeated_values_is_cautioned_of():
     smooth = mean + sd * rng.normal(size=n)
     rivals = {"mean of the target": constant, "ridge regression": of(smooth)}
     assert "different values" not in " ".join(verdict(of(smooth, spiky=True), rivals, setting()).sentences)
+
+
+def test_a_single_row_or_group_and_a_constant_that_failed_give_no_verdict():
+    model, rivals = simulated(0, signal=1.0, n=40)
+    for found in (
+        verdict(model, {}, setting()),
+        verdict(model, rivals, setting(dependence=Dependence(np.zeros(40)))),
+        verdict(*simulated(0, signal=1.0, n=1), setting()),
+    ):
+        assert found.sentences[0].startswith("The model has not been evaluated: ")
+        assert (len(found.differences), len(found.sentences)) == (0, 1)

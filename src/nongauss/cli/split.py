@@ -101,6 +101,9 @@ def split_rows(table: Table, held_out: HeldOut, seed: int, *, several: bool = Tr
     tests = [test for k in range(n_tests) if len(test := np.flatnonzero(part == k))]
     if not tests:
         return Split(f"{n} rows with no label occurring twice leave none to hold out.")
+    tests = [test for test in tests if n - len(test) >= min(_FEWEST_ROWS, n // 2)]
+    if not tests:
+        return Split("Each group, held out, would leave too few rows to fit.")
     folds = [(np.setdiff1d(np.arange(n), test), test) for test in tests]
     groups = None if table.groups is None else np.concatenate([table.groups[test] for test in tests])
     text = "at random" if groups is None else "at random, by whole groups"

@@ -42,6 +42,10 @@ class Dependence:
         """The dependence of the rows that a mask (N,) selects."""
         return self if self.groups is None else Dependence(self.groups[rows], self.several)
 
+    def count(self, n_rows: int) -> int:
+        """How many of so many rows, or groups of them, are independent."""
+        return n_rows if self.groups is None else len(np.unique(self.groups))
+
     def of_mean(self, values: FloatArray) -> tuple[float, float]:
         """Standard error of the mean of values (N,), and its degrees of freedom.
 

@@ -105,6 +105,10 @@ def no_verdict(why: str) -> Verdict:
 
 def verdict(model: Scores, rivals: Mapping[str, Scores], setting: Setting) -> Verdict:
     """The verdict on a model from its scores and those of baselines on the same rows, in the same order."""
+    if setting.constant not in rivals:
+        return no_verdict(f"the {setting.constant} could not be fitted beside it.")
+    if setting.dependence.count(len(model.log_score)) < 2:
+        return no_verdict("a single row, or one group of rows, tells too little.")
     differences = [
         _difference(model, scores, name, setting)
         for name, scores in rivals.items()
