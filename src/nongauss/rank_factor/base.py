@@ -26,7 +26,6 @@ from nongauss.rank_factor.config import (
     ITERATIONS,
     MARGIN,
     MARGIN_OF_PAIRS,
-    MOST_COUNTED,
     MOST_FACTORS,
     MOST_FACTORS_OF_FEW,
     OFFSET_PRECISION,
@@ -187,8 +186,6 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
         by_levels = self.neighbours == "level" or self.observation == "gaussian"
         mixes = self.neighbours == "pairwise" and self.inference == "gibbs"
         usual = MARGIN if by_levels or mixes else MARGIN_OF_PAIRS
-        if self.neighbours == "level" and self.inference == "gibbs":
-            usual *= min(1.0, MOST_COUNTED / shape[1])
         eps = usual if self.epsilon == "auto" else float(self.epsilon)
         prior = self._prior()
         return settings_of(RankConfig, self, n_factors=K, eps=eps, prior=prior, **settings)

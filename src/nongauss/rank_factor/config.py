@@ -20,12 +20,6 @@ MARGIN, MARGIN_OF_PAIRS = 1.0, 10.0
 
 Chains over pairs have the first, too: at the second they stay in the mode where they start.
 """
-MOST_COUNTED = 600
-"""Columns from which on chains of ranks have smaller margins by default: more count as so many do.
-
-Columns are independent given a few factors in the model alone. Thousands hold the factors of each row so
-fast, and the rows that have one of their own, that chains do not move.
-"""
 ITERATIONS = {"vb": 100, "gibbs": 1000, "predictive": 500}
 """For max_iter="auto": sweeps or epochs by the kind of inference."""
 

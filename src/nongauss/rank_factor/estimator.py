@@ -63,9 +63,8 @@ class RankFactorAnalysis(CellImputer, RankFactors):
     n_levels : int, default 8
         Levels of a column; a frequent value is a level of its own.
     epsilon : "auto" or float > 0, default "auto"
-        Margin, an inverse temperature: the larger it is, the more strictly ranks are taken. "auto": 1 (in
-        chains over more than 600 columns 600 / D, so that they mix), and 10 for "pairwise" (not in chains)
-        and "extremes".
+        Margin, an inverse temperature: the larger it is, the more strictly ranks are taken. "auto": 1, and
+        10 for "pairwise" (not in chains, which would not mix) and "extremes".
     shrinkage : (r, s), default (0.5, 0.5)
         Shapes of the three-parameter-beta prior; (0.5, 0.5) is the horseshoe.
     slab : float > 0, default 1.0

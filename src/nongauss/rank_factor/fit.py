@@ -36,11 +36,11 @@ from nongauss.rank_factor.start import (
     FactorOutcome,
     Problem,
     cell_type,
-    chain_start,
     first_state,
     problem_of,
     settled,
     sweep_of,
+    warm,
 )
 
 WORD = (1 << 64) - 1
@@ -172,17 +172,17 @@ def _chain(
     number: int, problem: Problem, reference: FloatArray, run: Run
 ) -> tuple[FitResult, list[PosteriorDraw], FloatArray]:
     """One chain, its iterations counted after those of the chains before it: draws, numbers to watch."""
-    recipe, dtype = problem.recipe, cell_type(problem.rows)
+    rows, labels, config, recipe = problem
     one_sweep, before = sweep_of(problem), number * recipe.max_iter
     rng = np.random.default_rng([recipe.seed, number])
-    model = chain_start(rng, problem)
+    model = warm(rng, one_sweep, first_state(rng, rows, labels, config), cell_type(rows))
     like = _compared(model, problem)
     none = {path: np.zeros((0, *np.shape(leaf)), np.asarray(leaf).dtype) for path, leaf in _leaves(like)}
 
     def step(sweeps: int, chain: GibbsChain) -> tuple[GibbsChain, dict[str, float]]:
         """One sweep; `sweeps` counts those of all chains before it."""
         rng = _generator(chain.random)
-        model, info = one_sweep(chain.model, Gibbs(rng, dtype))
+        model, info = one_sweep(chain.model, Gibbs(rng, cell_type(rows)))
         moved = chain._replace(model=model, random=_words(rng))
         return _kept(moved, info["bound"], sweeps - before + 1, problem, reference), info
 

@@ -16,7 +16,7 @@ from nongauss.rank_factor.calibration import Numbers, calibrate, chosen_rows, fo
 from nongauss.rank_factor.data import FloatArray
 from nongauss.rank_factor.params import WeightedLabels
 from nongauss.rank_factor.predict import OutputCalibration, decisions, factors
-from nongauss.rank_factor.start import FactorOutcome, Problem, cell_type, warm
+from nongauss.rank_factor.start import FactorOutcome, Problem, cell_type, first_state, sweep_of, warm
 
 SHARES = (1.0, 0.2, 0.04)
 """Of the steps of a whole schedule, which rows held out choose from."""
@@ -50,7 +50,9 @@ def fit(problem: Problem, run: Run) -> tuple[FactorOutcome, OutputCalibration]:
 def trained(problem: Problem, run: Run, share: float = 1.0) -> FactorOutcome:
     """A few sweeps of variational Bayes, then training for prediction by a share of the whole schedule."""
     rows, labels, config, recipe = problem
-    state = warm(np.random.default_rng(recipe.seed), problem)
+    rng = np.random.default_rng(recipe.seed)
+    first = first_state(rng, rows, labels, config)
+    state = warm(rng, sweep_of(problem), first, cell_type(rows))
     n_epochs = min(recipe.max_iter, unrolled_factors.epochs_of(len(labels.weight), share))
     result, draw = unrolled_factors.train(state, rows, labels, config, recipe, run, n_epochs)
     return FactorOutcome(replace(result, state=state), [draw])
