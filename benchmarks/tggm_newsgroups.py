@@ -68,6 +68,7 @@ def models() -> dict:
     """A maker for each row of the table."""
     return {
         "ml 100": lambda seed: TGGMClassifier((100,), random_state=seed),
+        "ml 100, 15 epochs": lambda seed: TGGMClassifier((100,), max_epochs=15, random_state=seed),
         "ml 100, linear skip": lambda seed: TGGMClassifier((100,), skip="linear", random_state=seed),
         "ml 200": lambda seed: TGGMClassifier((200,), random_state=seed),
         "ml 100-100": lambda seed: TGGMClassifier((100, 100), random_state=seed),
