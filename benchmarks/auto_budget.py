@@ -50,8 +50,10 @@ def lines(known: dict[str, Any]) -> list[str]:
     """A row for each kind, size and budget."""
     out = ["| target | rows | budget, s | took, s | share | CPU s | judged | no time for | time was short |"]
     out.append("|---" * 9 + "|")
-    for key, found in known.items():
-        kind, n, budget = key.split(", ")
+    every = [(*key.split(", "), found) for key, found in known.items()]
+    for kind, n, budget, found in sorted(
+        every, key=lambda row: (row[0] != KINDS[0], int(row[1]), int(row[2]))
+    ):
         share = f"{100 * found['took'] / float(budget):.0f} %"
         figures = (
             f"{found['took']:.1f} | {share} | {found['seconds']:.1f} | {found['judged']} | {found['late']}"
