@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from nongauss.cli.judge import rows_like
 from nongauss.cli.read import Declared, prepare
 from nongauss.core.errors import InputError
 
@@ -50,3 +51,10 @@ def test_numbers_that_are_too_many_are_no_labels(y, asked):
 )
 def test_numbers_as_labels(y, asked, labels):
     assert np.unique(ready(y, **asked).y).tolist() == labels
+
+
+def test_few_rows_of_a_file_have_the_levels_of_the_table():
+    table = ready(HALVES)
+    rows = pd.DataFrame({"x": [0.1, 0.5, 0.9], "y": [1.5, 2.0, 3.0]})
+    held, _ = rows_like(table, rows, Declared(), "new.csv")
+    np.testing.assert_array_equal(held.y, [1.5, 2.0, 3.0])

@@ -196,7 +196,7 @@ def prepare(
     values, given = target_values(column, found, target), parse_settings(settings)
     beside = beside_of(apart, keep, declared, values)
     choice = _chosen(values, found, given, beside.fit_params, (model, task), why_single)
-    y, levels, found = for_task(column, found, choice.task, target)
+    y, levels, found = for_task(column, found, choice.task, target, tuple(declared.levels))
     check_likelihood(given.get("likelihood"), y, numbers, target)
     rows, roles, read_so = _inputs(inputs, y, (target, source), found, declared, codes_as_labels)
     said = [*_on_rows(rows, len(keep) - len(y), y, target, declared), *beside.notes]

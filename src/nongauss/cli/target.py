@@ -39,17 +39,23 @@ def understood(
 
 
 def for_task(
-    column: pd.Series, found: TargetKind, task: str, target: str
+    column: pd.Series, found: TargetKind, task: str, target: str, levels: tuple[str, ...] = ()
 ) -> tuple[Any, npt.NDArray[Any] | None, TargetKind]:
-    """The target as a task takes it, its levels in order where it is ordinal, and what it was taken for."""
+    """The target as a task takes it, its levels in order where it is ordinal, and what it was taken for.
+
+    `levels`: those that are declared.
+    """
     if task == REGRESSION:
         return target_numbers(column, found, target), None, found
-    _check_few(column, found, target)
+    if not levels:
+        _check_few(column, found, target)
     if task != ORDINAL:
         return target_values(column, replace(found, kind=ColumnKind.LABEL), target), None, found
     if found.kind is not ColumnKind.GRADE:
         found = understand_target(column, target, kind=ColumnKind.GRADE)
     y = target_values(column, found, target)
+    if levels and isinstance(y, np.ndarray):
+        return y, np.array(sorted(map(float, levels))).astype(y.dtype), found
     coder = LabelCoder.fit(y, np.ones(len(y)), f"The target {target!r}", ordered=True)
     return y, coder.classes, found
 

@@ -131,6 +131,14 @@ def test_classes(ax):
     assert display.ax_.get_legend() is None
 
 
+def test_fits_of_which_one_lacks_a_class_give_no_error(ax):
+    X, y = load_iris(return_X_y=True)
+    fits = [LogisticRegression(max_iter=1000).fit(X[part], y[part]) for part in (y < 3, y < 2)]
+    drawn = DependenceDisplay.from_estimator(fits[0], X, 0, fits=fits, ax=ax)
+    assert drawn.average.shape == drawn.error.shape
+    assert (drawn.error == 0).all()
+
+
 def test_many_labels_are_cut_to_the_most_frequent(ax):
     X = pd.DataFrame({"place": np.repeat([f"town {i:02}" for i in range(20)], np.arange(1, 21))})
     model = SparseGPRegressor(n_inducing=5, max_iter=100, tol=0.1, random_state=0).fit(

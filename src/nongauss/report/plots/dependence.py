@@ -345,9 +345,9 @@ def _error(
     for fit in fits:
         parts = [_by_value(_points(fit, table, output), len(rows)) for table in _tables(rows, place, grid)]
         found.append(np.concatenate(parts).T)
-    k, each = len(found), np.array(found)
-    if each.shape[1:] != average.shape:  # a class that a part of the rows lacks
+    if any(of_fit.shape != average.shape for of_fit in found):  # a class that a part of the rows lacks
         return np.zeros_like(average)
+    k, each = len(found), np.array(found)
     error: FloatArray = np.sqrt((k - 1) / k * ((each - each.mean(axis=0)) ** 2).sum(axis=0))
     return error
 
