@@ -16,8 +16,11 @@ from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 MOST_CRPS = 50
 """Rows, a random sample, whose continuous ranked probability score stands in the leaderboard."""
 
-MOST_ALONE, SHARE_ALONE = 10.0, 1 / 8
+MOST_ALONE, SHARE_ALONE = 2.0, 1 / 20
 """Rows at an end of the target, and their share of all, that are too few to support a mean."""
+
+LARGEST_MASS = 0.1
+"""Of a row's law: more beyond what training targets support is no accident of a few of these."""
 
 MOST_MOVED = 0.5
 """Standard deviations by which what the training targets do not support may move a mean."""
@@ -59,33 +62,36 @@ def supported_range(y: FloatArray, weight: FloatArray) -> tuple[float, float]:
 def usable_moments(law: PredictiveDistribution, low: float, high: float) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of each row, (N,) each, without what training targets do not support.
 
-    These lie between `low` and `high` but for a few. A law may give next to no probability to values so far
+    These lie between `low` and `high` but for a few. A law may give little probability to values so far
     beyond that they make up its mean: a constant law's share beside a lone target of 1e9, or e^f far from all
-    rows. Where what lies farther out than once that range moves a mean by more than `MOST_MOVED` standard
-    deviations, it counts as that limit. Of a row whose own central 68 % reach farther, the mean stays if it
-    is within 98 % of its law, else it is the median, beside half of these 68 % as standard deviation. Warns.
+    rows. Where what lies farther out than once that range has at most `LARGEST_MASS` of a row's law and
+    moves its mean by more than `MOST_MOVED` standard deviations, it counts as that limit. Where it has more,
+    the mean stays if it is within 98 % of its law, else it is the median, and half of the central 68 % the
+    standard deviation. Warns.
     """
     mean, std, reach = law.mean, law.std, high - low
     ends = low - reach, high + reach
     doubted = np.flatnonzero(~((mean >= ends[0]) & (mean <= ends[1]) & (std <= reach)))
     if not len(doubted):
         return mean, std
-    inner = law[doubted].quantile([0.01, 0.16, 0.5, 0.84, 0.99])
-    is_near = (inner[:, 1] >= ends[0]) & (inner[:, 3] <= ends[1])
-    beyond = ~(is_near | ((mean[doubted] >= inner[:, 0]) & (mean[doubted] <= inner[:, 4])))
-    near = doubted[is_near]
-    bounded = ClippedDistribution(law[near], *ends)
-    moved = ~(np.abs(mean[near] - bounded.mean) <= MOST_MOVED * bounded.std)
-    mean, std = mean.copy(), std.copy()
-    mean[near[moved]], std[near[moved]] = bounded.mean[moved], bounded.std[moved]
-    far, told = doubted[beyond], inner[beyond]
-    mean[far], std[far] = told[:, 2], 0.5 * (told[:, 3] - told[:, 1])
-    n_changed = int(moved.sum() + beyond.sum())
+    mean, std, part = mean.copy(), std.copy(), law[doubted]
+    is_rare = part.cdf(ends[0]) + part.survival(ends[1]) <= LARGEST_MASS
+    rare = doubted[is_rare]
+    bounded = ClippedDistribution(law[rare], *ends)
+    moved = ~(np.abs(mean[rare] - bounded.mean) <= MOST_MOVED * bounded.std)
+    finite = np.isfinite(mean[doubted])
+    level = part.cdf(np.where(finite, mean[doubted], 0.0))
+    far = doubted[~is_rare & ~(finite & (level >= 0.01) & (level <= 0.99))]
+    mean[rare[moved]], std[rare[moved]] = bounded.mean[moved], bounded.std[moved]
+    if len(far):
+        below, mean[far], above = law[far].quantile([0.16, 0.5, 0.84]).T
+        std[far] = 0.5 * (above - below)
+    n_changed = int(moved.sum()) + len(far)
     if n_changed:
         warnings.warn(
-            f"In {n_changed} of {len(mean)} rows the mean rests on values that are next to impossible there "
-            f"and far from nearly all training targets; it is given with values beyond {ends[0]:g} and "
-            f"{ends[1]:g} counted as these, or as the median: read these rows' intervals instead.",
+            f"In {n_changed} of {len(mean)} rows the mean rests on values that are unlikely there and far "
+            f"from nearly all training targets; it is given with values beyond {ends[0]:g} and {ends[1]:g} "
+            "counted as these, or as the median: read these rows' intervals instead.",
             NongaussWarning,
             stacklevel=4,
         )

@@ -262,7 +262,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     def predict(self, X: Any, return_std: bool = False, exposure: Any = None) -> Any:
         """Mean of y for each row: (N,). With `return_std`, also its standard deviation.
 
-        Where a mean rests on values that are next to impossible and far from nearly all training targets, it
+        Where a mean rests on values that are unlikely there and far from nearly all training targets, it
         is given without these and warned of; see `usable_moments`.
         """
         mean, std = self._moments(self.predict_distribution(X, exposure))
