@@ -332,8 +332,8 @@ def _worth_keeping(
             (told[0], math.exp(x[0]) * told[1], x[1:]),
         )
     )
-    keeps_mean = beside.mean <= alone.mean + DOUBTS * alone.error
-    if not (keeps_mean and gain > DOUBTS * error):
+    worse_mean = beside.mean > alone.mean + DOUBTS * alone.error  # not where both overflow
+    if worse_mean or not gain > DOUBTS * error:
         return None
     return replace(best, variance=math.exp(x[0]), psi_shift=x[1:] - judged.posterior.psi)
 

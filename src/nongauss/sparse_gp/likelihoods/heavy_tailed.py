@@ -264,7 +264,8 @@ def precisions(df: float) -> tuple[FloatArray, FloatArray]:
 
     With G gamma of shape df / 2, (df / 2) / G is the variance. The trapezoid rule in log G has small steps
     where the mass is, and long ones from there to Gaussians of sd `FAR_SD`, so that what lies
-    absurdly far away has the density of Student's t too: log G is smooth in the number k of a point.
+    absurdly far away has the density of Student's t too (to .002 nats up to df 10, to .5 at df 50): log G is
+    smooth in the number k of a point.
     """
     high, low = (math.log(gammaincinv(0.5 * df, p)) for p in (1.0 - 1e-12, 1e-12))
     far = min(math.log(0.5 * df) - 2.0 * math.log(FAR_SD), low)
