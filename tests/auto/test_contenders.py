@@ -139,6 +139,31 @@ def test_a_fit_that_was_cut_short_takes_no_place_of_a_better_trial():
     assert means_of_trials({"a": trial}, rows.weight)["a"] == trial.log_density.mean()
 
 
+def test_the_last_larger_fit_that_could_be_made_is_kept(monkeypatch):
+    X, y = np.zeros((8000, 1)), np.zeros(8000)
+    rows = TrainingRows(read_input(X), X, y, y, np.ones(8000), np.ones(8000))
+    search = Search(rows, judge=None, seed=0, clock=SearchTime(100.0))
+    one, _ = contender("a", "one", -1.0)
+    planned = iter([1000, 4000, 8000])
+    monkeypatch.setattr(search.clock, "rows_in_time", lambda *_: next(planned))
+
+    def fit(contender, rows):
+        if len(rows) > 1000:
+            contender.gain, contender.why_out = 7.0, "cannot be fitted: too large"
+            return
+        contender.model, contender.log_density, contender.seconds = "fit", -np.ones(len(rows)), 2.0
+
+    monkeypatch.setattr(search, "_try", fit)
+    search._fit_to_many(one, 1.0, 300)
+    assert one.model == "fit"
+    assert (one.is_in, one.why_out, one.gain) == (True, "", 0.0)
+    assert (one.n_fitted, one.seconds) == (1000, 2.0)
+    planned = iter([4000])
+    none, _ = contender("a", "one", -1.0)
+    search._fit_to_many(none, 1.0, 300)
+    assert (none.is_in, none.why_out) == (False, "cannot be fitted: too large")
+
+
 def test_more_rows_are_planned_only_into_time_that_a_fit_may_take():
     clock = SearchTime(10.0, figures=3.0, reserves=False)
     n = clock.rows_in_time(0.1, 300)  # for half of what is left for fits

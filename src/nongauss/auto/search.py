@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -167,7 +167,8 @@ class Search:
     def _fit_to_many(self, contender: Contender, seconds: float, n_tried: int) -> None:
         """Fit a contender to as many rows as there is time for, by the `seconds` of its trial with `n_tried`.
 
-        Again to more, as long as what a fit took tells that there is time for these.
+        Again to more, as long as what a fit took tells that there is time for these; the last that could be
+        fitted is kept.
         """
         n_before, cost = n_tried, candidate_of(contender).cost
         self.clock.looks_at(n_tried / len(self.rows))
@@ -175,14 +176,17 @@ class Search:
             n = min(self.clock.rows_in_time(seconds, n_tried), len(self.rows))
             if n <= WORTH_MORE_ROWS * n_before and (n < len(self.rows) or n_before == n_tried):
                 break
-            contender.why_out = ""
+            last, contender.why_out = replace(contender, why_out=""), ""
             contender.n_fitted = n if n < len(self.rows) else 0
             self.clock.looks_at(n / n_before)
             self._try(contender, self.rows.first(n))
             self.clock.took(cost, contender.seconds, seconds, n / n_tried)
             self.total, self.done, n_before = self.total + 1, self.done + 1, n
             self.tell()
-            if not contender.is_in or self.clock.has_cut:
+            failed = bool(contender.why_out)
+            if failed and last.is_in:
+                vars(contender).update(vars(last))
+            if failed or self.clock.has_cut:
                 break
 
     def _says_less(self, contender: Contender, trial: Contender) -> bool:
