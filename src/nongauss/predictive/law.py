@@ -126,7 +126,19 @@ class LatentDistribution(RowwiseDistribution):
         return out
 
     def _row_cdf(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
-        """sum_q w_q P(Y <= y | f_q)."""
+        """sum_q w_q P(Y <= y | f_q); of a count once for each number where all rows have one law."""
+        if self.is_discrete and len(rows) > 1 and self._is_constant(rows):
+            y, first, back = np.unique(y, return_index=True, return_inverse=True)
+            return self._cdf_of_each(y, rows[first])[back]
+        return self._cdf_of_each(y, rows)
+
+    def _is_constant(self, rows: npt.NDArray[np.intp]) -> bool:
+        """Have these rows one law?"""
+        m, v = self._m[:, rows], self._v[:, rows]
+        same = (m == m[:, :1]).all() and (v == v[:, :1]).all()
+        return bool(same) and self._likelihood.at(rows) is self._likelihood
+
+    def _cdf_of_each(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
         f, weight = self._points(rows)
         return self._likelihood.at(rows).cdf(y[:, None], f, self._psi) @ np.exp(weight)
 

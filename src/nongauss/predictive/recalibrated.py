@@ -143,19 +143,29 @@ class RecalibratedDistribution(MomentsByCdf):
             return np.concatenate([block.quantile(q) for block in in_blocks(self)])
         if not (self.is_discrete or self.atoms):
             return at_levels(self._smooth_quantile, levels)
-        every = self._scores.quantile(levels.ravel())
-        out = np.empty_like(every)
-        for j, level in enumerate(levels.ravel()):
-            if level in (0.0, 1.0):
-                out[:, j] = self._base.quantile(level)
-                continue
-            with np.errstate(over="ignore"):
-                low = ndtri(np.clip(level * np.exp(-self._log_low), 0.0, 1.0))
-                high = -ndtri(np.clip((1.0 - level) * np.exp(-self._log_high), 0.0, 1.0))
-            z = every[:, j]
-            z = np.where(z < -self._reach, low, np.where(z > self._reach, high, z))
-            out[:, j] = self._table().exact(np.clip(z, -FAR, FAR))
+        flat = levels.ravel()
+        out = np.empty((len(self), len(flat)))
+        for level in (0.0, 1.0):
+            if (flat == level).any():
+                out[:, flat == level] = self._base.quantile(level)[:, None]
+        inside = np.flatnonzero((flat > 0.0) & (flat < 1.0))
+        inside = inside[np.argsort(flat[inside])]
+        z = self._scores_at(flat[inside])
+        if self.is_discrete and len(inside):
+            out[:, inside] = self._table().exact_counts(np.maximum.accumulate(z, axis=1))
+        else:
+            for j, column in zip(inside, z.T, strict=True):
+                out[:, j] = self._table().exact(column)
         return out if levels.ndim else out[:, 0]
+
+    def _scores_at(self, levels: FloatArray) -> FloatArray:
+        """The scores of ascending levels (Q,) as they are used, with the base's tails: (N, Q)."""
+        with np.errstate(over="ignore"):
+            low = ndtri(np.clip(levels * np.exp(-self._log_low)[:, None], 0.0, 1.0))
+            high = -ndtri(np.clip((1.0 - levels) * np.exp(-self._log_high)[:, None], 0.0, 1.0))
+        z = self._scores.quantile(levels)
+        z = np.where(z < -self._reach, low, np.where(z > self._reach, high, z))
+        return np.clip(z, -FAR, FAR)
 
     def _smooth_quantile(self, level: float) -> FloatArray:
         """Where the cdf reaches the level: (N,)."""

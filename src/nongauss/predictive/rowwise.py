@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy.special import expit, ndtri
 
 from nongauss.core.seeds import key_seed
+from nongauss.predictive.counts import ascending_counts
 from nongauss.predictive.distribution import (
     FloatArray,
     PredictiveDistribution,
@@ -140,13 +141,16 @@ class RowwiseDistribution(PredictiveDistribution):
         """Quantiles of y in the units of the subclass, at levels (Q,): (N, Q)."""
         out = np.empty((len(self), levels.size))
         low, high = {"real": (-np.inf, np.inf), "unit": (0.0, 1.0)}.get(self._support, (0.0, np.inf))
-        for j, level in enumerate(levels):
-            if level in (0.0, 1.0):
-                out[:, j] = low if level == 0.0 else high
-                continue
-            find = self._count_quantile if self._support == "count" else self._smooth_quantile
+        out[:, levels == 0.0], out[:, levels == 1.0] = low, high
+        inside = np.flatnonzero((levels > 0.0) & (levels < 1.0))
+        if self._support == "count" and len(inside):
+            inside = inside[np.argsort(levels[inside])]
             for rows in self._blocks():
-                out[rows, j] = find(float(level), rows)
+                out[np.ix_(rows, inside)] = self._count_quantiles(levels[inside], rows)
+            return out
+        for j in inside:
+            for rows in self._blocks():
+                out[rows, j] = self._smooth_quantile(float(levels[j]), rows)
         return out
 
     def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
@@ -235,6 +239,17 @@ class RowwiseDistribution(PredictiveDistribution):
         """Where the transformed y lies, and how far it may be off: (n,) each."""
         mean, variance = (part.mean(axis=0) for part in (self._m[:, rows], self._v[:, rows]))
         return mean, 0.5 * np.sqrt(variance) + 0.5
+
+    def _count_quantiles(self, levels: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
+        """The smallest whole numbers with P(Y <= y) >= each of ascending levels (Q,): (n, Q)."""
+        least = self._count_quantile(float(levels[0]), rows)
+        if len(levels) == 1:
+            return least[:, None]
+
+        def cdf(y: FloatArray, at: npt.NDArray[np.intp]) -> FloatArray:
+            return self._row_cdf(y, rows[at])
+
+        return ascending_counts(cdf, np.tile(levels, (len(rows), 1)), least)
 
     def _count_quantile(self, level: float, rows: npt.NDArray[np.intp]) -> FloatArray:
         """The smallest whole number with P(Y <= y) >= level, between two that lie on either side."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.interpolate import PchipInterpolator
 from scipy.special import ndtr, ndtri
 
+from nongauss.predictive.counts import ascending_counts
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution, checked_target
 
 FAR, NEAR = 20.0, 7.0
@@ -55,7 +56,13 @@ def score_interval(law: PredictiveDistribution, y: npt.ArrayLike) -> ScoreInterv
 def score(law: PredictiveDistribution, y: FloatArray) -> FloatArray:
     """Phi^-1(F(y)) by the tail that is the smaller one: (N,)."""
     below = law.cdf(y)
-    out: FloatArray = np.where(below < 0.5, ndtri(below), -ndtri(law.survival(y)))
+    out: FloatArray = ndtri(below)
+    upper = np.flatnonzero(below >= 0.5)
+    if len(upper) and type(law).survival is PredictiveDistribution.survival:
+        out[upper] = -ndtri(1.0 - below[upper])
+    elif len(upper):
+        part = law if len(upper) == len(law) else law._take(upper)
+        out[upper] = -ndtri(part.survival(y[upper]))
     return out
 
 
@@ -129,6 +136,17 @@ class BaseQuantiles:
         for atom, at in self._atoms:
             out = np.where((at.low < z) & (z <= at.high), atom, out)
         return out
+
+    def exact_counts(self, z: FloatArray) -> FloatArray:
+        """The same of a count at z (N, Q) that do not decrease from one column to the next: (N, Q)."""
+        out = self.exact(z[:, 0])[:, None]
+        if z.shape[1] == 1 or not len(z):
+            return np.repeat(out, z.shape[1], axis=1)
+
+        def of_rows(y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
+            return score(self._law if len(rows) == len(self._law) else self._law._take(rows), y)
+
+        return ascending_counts(of_rows, z, out[:, 0], self._ends[:, 1])
 
     def _bracket(self, z: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Values with scores below and not below z, (N,) each: these two, or as far beyond as is needed."""
