@@ -75,6 +75,10 @@ DATES = [
     (["3. joulukuuta 2023", "4. maaliskuuta 2024"], ["2023-12-03", "2024-03-04"]),
     (["Do, 29.02.2024", "Fr, 01.03.2024 14:05 Uhr"], ["2024-02-29", "2024-03-01 14:05"]),
     (["lun. 05/02/2024", "mar. 20/02/2024"], ["2024-02-05", "2024-02-20"]),
+    (["lun. 03/06/2024", "mar. 04/06/2024"], ["2024-06-03", "2024-06-04"]),  # by the days of the week
+    (["Mon 03/06/2024", "Tue 04/06/2024"], ["2024-06-03", "2024-06-04"]),
+    (["Wed 03-06-2024", "Sat 04-06-2024"], ["2024-03-06", "2024-04-06"]),
+    (["So 06.03.2024", "Mi 07.04.2024"], ["2024-03-06", "2024-04-07"]),  # neither: the usual order
     (
         ["20240131235959", "20240201000000", "20240301120000"],
         ["2024-01-31 23:59:59", "2024-02-01", "2024-03-01 12:00"],
@@ -115,6 +119,39 @@ def test_numbers_that_are_dates(name, cells, right):
     np.testing.assert_allclose(
         flat(decode(name, pd.Series(cells[:1])), "date", form, 0.0).values, _days(right)[:1]
     )
+
+
+def test_days_of_the_week_that_settle_the_order_need_no_note():
+    assert decode("x", pd.Series(["lun. 03/06/2024", "mar. 04/06/2024"])).note == ""
+    assert "'Sun 03/06/2024'" in decode("x", pd.Series(["Sun 03/06/2024", "Sun 04/06/2024"])).note
+    fitted = decode("x", pd.Series(["Mon 03/06/2024", "Tue 04/06/2024"]))
+    later = flat(decode("x", pd.Series(["Wed 06/03/2024"])), "date", f"day|{fitted.unit}", 0.0)
+    np.testing.assert_allclose(later.values, _days(["2024-03-06"]))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["Pro 2019", "Pro 2021"],
+        ["Elo 1600", "Elo 1800"],
+        ["LED 2020", "PRO 1000"],
+        ["out 2019", "led 2020", "pro 2021", "sub 2019"],  # months of four languages
+        ["huh 2019", "maa 2020", "syy 2021"],  # beginnings of months
+        ["Mai 2019", "Kas 2020"],
+        ["Mai 1519", "Okt 1620"],
+        ["2024-01-02:5", "2024-01-03:7"],
+        ["12.3.2020:1", "12.5.2020:3"],
+        ["3/4/2024:5", "5/6/2024:7"],
+    ],
+)
+def test_labels_that_look_like_dates(cells):
+    assert decode("x", pd.Series(cells * 6)).kind == "label"
+
+
+def test_a_month_alone_is_a_date_in_new_rows_of_a_column_of_dates():
+    form = f"day|{decode('x', pd.Series(['Okt 2023', 'Mai 2024'])).unit}"
+    later = flat(decode("x", pd.Series(["Mai 2024"])), "date", form, 0.0)
+    np.testing.assert_allclose(later.values, _days(["2024-05-01"]))
 
 
 def test_numbers_that_are_no_dates():

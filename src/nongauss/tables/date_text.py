@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nongauss.tables.column import FIRST_DAY, LAST_DAY
-from nongauss.tables.date_words import in_english
+from nongauss.tables.date_words import in_english, weekdays_of
 
 DAY_FIRST, MONTH_FIRST, YEAR_FIRST = "d/m/y", "m/d/y", "y/m/d"
 """The orders of a date of three numbers."""
@@ -51,7 +51,7 @@ _ZONES = {
 
 _ZONE = rf"(?P<z>Z|UTC|GMT|{'|'.join(_ZONES)}|[+-][0-9]{{2}}(?::?[0-9]{{2}})?)?"
 _TIME = (
-    r"(?:(?:T|:| *, *| +(?:at +)?)(?P<H>[0-9]{1,2})(?:[:h](?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})"
+    r"(?:(?P<t>T|:| *, *| +(?:at +)?)(?P<H>[0-9]{1,2})(?:[:h](?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})"
     r"(?:[.,](?P<f>[0-9]{1,9}))?)?)?(?: *(?P<p>[AaPp])\.?[Mm]\.?)?"
     rf"(?: *(?i:Uhr))? *{_ZONE})?"
 )
@@ -98,12 +98,13 @@ class DateTexts:
     notes: tuple[str, ...] = ()
 
 
-def read_dates(texts: Any, count: NDArray[np.intp], order: str = "") -> DateTexts:
+def read_dates(texts: Any, count: NDArray[np.intp], order: str = "", are_dates: bool = False) -> DateTexts:
     """Texts (L,), an array of Arrow, with the number of cells of each, as dates; see `DateTexts`.
 
-    `order`: that of three numbers, if it is known.
+    `order`: that of three numbers, if it is known. `are_dates`: the column is known to hold dates.
     """
-    cells = in_english(pc.utf8_trim_whitespace(texts))
+    written = pc.utf8_trim_whitespace(texts)
+    cells = in_english(written, are_dates)
     n = len(cells)
     fields = {name: np.full(n, np.nan) for name in ("y", "m", "d", "a", "b", "seconds", "offset")}
     left = np.arange(n)
@@ -122,7 +123,7 @@ def read_dates(texts: Any, count: NDArray[np.intp], order: str = "") -> DateText
             short[at] = "(?P<short>" in form
             marks[at] = next((mark for mark in "/-." if f"{_A}{re.escape(mark)}{_B}" in form), "")
             left = left[~found]
-    return _assembled(cells, fields, count, order, short, marks)
+    return _assembled(written, fields, count, order, short, marks)
 
 
 COMPACT = {"yyyymmdd": 1, "yyyymmddhhmm": 10**4, "yyyymmddhhmmss": 10**6}
@@ -202,6 +203,9 @@ def _read_form(parts: Any, fields: dict[str, NDArray[np.float64]], at: NDArray[n
     if "H" in names:
         fields["seconds"][at] = np.where(_given(parts, "H"), _seconds(parts), 0.0)
         fields["offset"][at] = _offsets(parts)
+    if "t" in names:  # 2024-01-02:5 is a date with a number
+        colon = np.asarray(pc.equal(pc.struct_field(parts, "t"), ":"))
+        fields["seconds"][at[colon & ~_given(parts, "M")]] = np.nan
 
 
 def _weeks(parts: Any, fields: dict[str, NDArray[np.float64]], at: NDArray[np.intp]) -> None:
@@ -266,7 +270,7 @@ def _minutes(zone: str) -> float:
 
 
 def _assembled(
-    cells: Any,
+    written: Any,
     fields: dict[str, NDArray[np.float64]],
     count: NDArray[np.intp],
     order: str,
@@ -278,13 +282,13 @@ def _assembled(
     three = ~np.isnan(fields["a"]) & (count > 0)
     if three.any():
         if not order:
-            order, is_open = _order_of(fields, count, three, short, marks)
+            order, is_open = _order_of(written, fields, count, three, short, marks)
             unsettled = three & (marks != ".")
             if is_open and unsettled.any():
                 at = int(np.flatnonzero(unsettled)[0])
                 day = "day" if order == DAY_FIRST else "month"
                 notes.append(
-                    f"has dates such as {cells[at].as_py()!r}, read with the {day} first, which no cell "
+                    f"has dates such as {written[at].as_py()!r}, read with the {day} first, which no cell "
                     "settles; write them as 2024-12-31 if that is wrong"
                 )
         _put_in_order(fields, order)
@@ -314,6 +318,7 @@ def _zone_text(minutes: float) -> str:
 
 
 def _order_of(
+    written: Any,
     fields: dict[str, NDArray[np.float64]],
     count: NDArray[np.intp],
     three: NDArray[np.bool_],
@@ -322,16 +327,34 @@ def _order_of(
 ) -> tuple[str, bool]:
     """The order of three numbers that most cells can only have; and whether none settles it.
 
-    Then the month comes first between slashes, as in America; with points and dashes the day does.
+    Days of the week in front settle what numbers do not. Then the month comes first between slashes, as in
+    America; with points and dashes the day does.
     """
     a, b = fields["a"], fields["b"]
     if short[three].any() and (a[three] > 31).any():
         return YEAR_FIRST, False
     day_first = int(count[three & (a > 12) & (b <= 12)].sum())
     month_first = int(count[three & (b > 12) & (a <= 12)].sum())
+    if day_first == month_first:
+        weekdays = weekdays_of(written)
+        day_first, month_first = (
+            _on_weekdays(fields, count, weekdays, order) for order in (DAY_FIRST, MONTH_FIRST)
+        )
     if day_first != month_first:
         return (DAY_FIRST if day_first > month_first else MONTH_FIRST), False
     return (MONTH_FIRST if (marks[three] == "/").any() else DAY_FIRST), bool((a[three] != b[three]).any())
+
+
+def _on_weekdays(
+    fields: dict[str, NDArray[np.float64]], count: NDArray[np.intp], weekdays: NDArray[np.intp], order: str
+) -> int:
+    """The number of cells that are on one of their days of the week (see `weekdays_of`) in this order."""
+    ordered = {name: values.copy() for name, values in fields.items()}
+    _put_in_order(ordered, order)
+    days = _days(ordered)
+    on = (weekdays > 0) & ~np.isnan(days)
+    own = (np.floor(days[on]).astype(np.intp) + 3) % 7
+    return int(count[on][(weekdays[on] >> own) % 2 == 1].sum())
 
 
 def _put_in_order(fields: dict[str, NDArray[np.float64]], order: str) -> None:

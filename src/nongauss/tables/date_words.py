@@ -1,6 +1,7 @@
 """Dates with months in words of other languages, with English ones: "3. März 2024", "15 de enero de 2024".
 
-A day of the week in front of a date of numbers is left out: "Do, 29.12.2022".
+A day of the week in front of a date of numbers is left out: "Do, 29.12.2022". A month with a year alone, "Mai
+2024", may as well be a label ("Pro 2019"): it is a date only if a whole column speaks for that.
 
 The names are those of Unicode's locale data, which Babel brings; it is loaded where a column may need it.
 """
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 LANGUAGES = ("de", "fr", "es", "it", "pt", "nl", "sv", "da", "nb", "fi", "pl", "cs", "ru", "uk", "tr")
 """Languages whose months are known. No word stands for two months in them."""
@@ -30,18 +32,50 @@ _LIKE_A_DATE = re.compile(rf"{_DAY}{_MONTH}[0-9]{{2,4}}(?![0-9A-Za-z_])|{_MONTH}
 _DAY_OF_NUMBERS = re.compile(rf"({_L}+)\.?(?:-{_L}+)?,? +(?=[0-9]{{1,4}}([-/.])[0-9]{{1,2}}\2[0-9]{{2,4}})")
 _WORD = re.compile(r"[^\W\d_]+\.?")
 _ORDINAL = re.compile(r"^(\D*[0-9]{1,2})(?:er|º|ª|°)(?=\W)")
+_MONTH_ALONE = re.compile(rf"({_L}{{3,12}})\.?[ ,/-]*(?:del? )?([0-9]{{4}})")
 _SAMPLE, _MOSTLY = 200, 0.5
+_FIRST_YEAR, _LAST_YEAR = 1900, 2100  # of months without days
 
 
-def in_english(texts: Any) -> Any:
-    """Texts, an array of Arrow, those of them that are dates in another language with months in English."""
+def in_english(texts: Any, are_dates: bool = False) -> Any:
+    """Texts, an array of Arrow, those of them that are dates in another language with months in English.
+
+    `are_dates`: the column is known to hold dates, whatever these texts look like by themselves.
+    """
     some = texts.take(pa.array(np.arange(0, len(texts), max(len(texts) // _SAMPLE, 1))))
     like = sum(
         bool(_LIKE_A_DATE.match(text or "") or _DAY_OF_NUMBERS.match(text or "")) for text in some.to_pylist()
     )
     if not len(texts) or like < _MOSTLY * len(some):
         return texts
-    return pa.array([_translated(text) for text in texts.to_pylist()], texts.type)
+    cells = texts.to_pylist()
+    alone = are_dates or _are_months_alone(cells)
+    return pa.array(
+        [text if not alone and _MONTH_ALONE.fullmatch(text) else _translated(text) for text in cells],
+        texts.type,
+    )
+
+
+def weekdays_of(texts: Any) -> NDArray[np.intp]:
+    """The days of the week in front of dates of numbers (L,), an array of Arrow: a bit for each, Monday's 1.
+
+    A word of several languages may be several days; 0 where there is none.
+    """
+    found = [_DAY_OF_NUMBERS.match(text) for text in texts.to_pylist()]
+    days = _known_words()[1] if any(found) else {}
+    return np.array([days.get(_bare(word[1]), 0) if word else 0 for word in found], dtype=np.intp)
+
+
+def _are_months_alone(texts: list[str]) -> bool:
+    """Are all texts of a word and four digits months of one language, two or more, and years of our time?"""
+    pairs = [found.groups() for text in texts if (found := _MONTH_ALONE.fullmatch(text))]
+    if any(not _FIRST_YEAR <= int(year) <= _LAST_YEAR for _, year in pairs):
+        return False
+    words = {_bare(word) for word, _ in pairs}
+    return any(
+        words <= months.keys() and len({months[word] for word in words}) > 1
+        for months in _months_by_language().values()
+    )
 
 
 def _translated(text: str) -> str:
@@ -50,6 +84,8 @@ def _translated(text: str) -> str:
     weekday = _DAY_OF_NUMBERS.match(text)
     if weekday:
         return text[weekday.end() :] if _bare(weekday[1]) in days else text
+    if _MONTH_ALONE.fullmatch(text):
+        months = _all_months()
     words = [_bare(word) for word in _WORD.findall(_ORDINAL.sub(r"\1", text))]
     if not any(word in months for word in words):
         return text
@@ -65,21 +101,40 @@ def _translated(text: str) -> str:
 
 
 @cache
-def _known_words() -> tuple[dict[str, int], frozenset[str]]:
-    """Words for months with their numbers, and words for days of the week, in lower case without accents."""
-    from babel.dates import get_day_names, get_month_names
+def _months_by_language() -> dict[str, dict[str, int]]:
+    """Words for months with their numbers, in lower case without accents, of each language."""
+    from babel.dates import get_month_names
 
-    months: dict[str, int] = {}
-    days: set[str] = set()
+    return {
+        language: {
+            form: month
+            for width in ("wide", "abbreviated")
+            for context in ("format", "stand-alone")
+            for month, name in get_month_names(width, context=context, locale=language).items()
+            for form in _forms(name)
+        }
+        for language in LANGUAGES
+    }
+
+
+@cache
+def _known_words() -> tuple[dict[str, int], dict[str, int]]:
+    """Words for months with their numbers, and for days of the week with their bits (`weekdays_of`)."""
+    from babel.dates import get_day_names
+
+    days: dict[str, int] = {}
     for language in (*LANGUAGES, "en"):
         for width in ("wide", "abbreviated"):
-            for context in ("format", "stand-alone"):
-                names = get_month_names(width, context=context, locale=language)
-                known = {form: month for month, name in names.items() for form in _forms(name)}
-                months.update(known if language in LANGUAGES else {})
-            weekdays = get_day_names(width, locale=language).values()
-            days.update(part for name in weekdays for part in _bare(name).split("-"))
-    return _with_beginnings(months), frozenset(days)
+            for day, name in get_day_names(width, locale=language).items():
+                for part in _bare(name).split("-"):
+                    days[part] = days.get(part, 0) | 1 << day
+    return _with_beginnings(_all_months()), days
+
+
+@cache
+def _all_months() -> dict[str, int]:
+    """The words for months of all languages."""
+    return {word: month for months in _months_by_language().values() for word, month in months.items()}
 
 
 def _with_beginnings(months: dict[str, int]) -> dict[str, int]:

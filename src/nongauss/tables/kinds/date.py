@@ -290,7 +290,7 @@ def _days(column: Column, form: str) -> tuple[NDArray[np.float64], str]:
     lost, values = column.lost, column.values
     if column.codes is not None and (values is None or (how and own_how and how != own_how)):
         count = np.bincount(column.codes[column.codes >= 0], minlength=len(column.levels))
-        found = read_dates(pa.array(column.levels, pa.large_string()), count, how)
+        found = read_dates(pa.array(column.levels, pa.large_string()), count, how, are_dates=True)
         values, own_zone = np.append(found.days, np.nan)[column.codes], found.zone
         lost = named_cells(column.levels, count, np.isnan(found.days))
         if not (np.isnan(values) | (column.codes < 0)).all():
