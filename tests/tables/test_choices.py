@@ -69,3 +69,19 @@ def test_new_rows_are_split_as_in_the_fit_and_unknown_choices_are_said(frame):
 )
 def test_what_is_a_list_of_choices(cells, kind):
     assert decode("c", pd.Series(cells)).kind == kind
+
+
+@pytest.mark.parametrize("sort", [list, tuple, set, frozenset, np.array])
+def test_lists_of_texts_are_choices_whatever_holds_them(frame, sort):
+    cells = pd.Series([None if cell is None else sort(cell.split("; ")) for cell in CELLS], dtype=object)
+    listed = frame.assign(ticked=cells)
+    np.testing.assert_array_equal(encoder_of(listed).as_one_hot(listed), encoder_of(frame).as_one_hot(frame))
+
+
+def test_a_choice_with_a_semicolon_is_one_choice():
+    cells = [["tea; hot", "milk"], ["milk"], ["tea; hot", "sugar"], ["sugar", "milk"]] * 4
+    frame = pd.DataFrame({"ticked": cells, "x": np.arange(16.0)})
+    encoder = encoder_of(frame)
+    assert encoder.one_hot_names == ("ticked (milk)", "ticked (sugar)", "ticked (tea, hot)", "x")
+    later = pd.DataFrame({"ticked": [["tea; hot"], ["milk"]], "x": [0.0, 1.0]})
+    np.testing.assert_array_equal(encoder.as_one_hot(later)[:, :3], [[0, 0, 1], [1, 0, 0]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from nongauss.tables.kinds.number import Moments
 _SEPARATORS = (";", "|", ",")
 _MOST, _WORDS = 50, 4.0  # different choices of a column, words of a choice on average
 _SEVERAL, _ROWS_EACH = 0.1, 3.0  # the share of cells with several choices, rows with a choice on average
+_LISTS = (list, tuple, set, frozenset, np.ndarray)
 _BRACKETS = re.compile(r"[\[({](.*)[\])}]")
 
 
@@ -144,13 +145,22 @@ def _longest(texts: Sequence[str]) -> str:
 
 
 def as_text(raw: Any) -> Any:
-    """A column of lists of texts (answers to a multiple choice) as text, "red; blue"; any other as it is."""
+    """A column of lists, tuples or sets of texts (answers to a multiple choice) as text, "red; blue".
+
+    A semicolon in a choice becomes a comma. Any other column is left as it is.
+    """
     if not isinstance(raw, pd.Series) or raw.dtype != object:
         return raw
     present = raw.dropna()
-    if not len(present) or not isinstance(present.iloc[0], (list, np.ndarray)):
+    if not len(present) or not isinstance(present.iloc[0], _LISTS):
         return raw
-    lists = all(isinstance(cell, (list, np.ndarray)) for cell in present)
+    lists = all(isinstance(cell, _LISTS) for cell in present)
     if not lists or not all(isinstance(item, str) for cell in present for item in cell):
         return raw
-    return raw.map("; ".join, na_action="ignore")
+    return raw.map(_joined, na_action="ignore")
+
+
+def _joined(choices: Iterable[str]) -> str:
+    """Choices as one text, those of a set by the alphabet."""
+    ordered = sorted(choices) if isinstance(choices, (set, frozenset)) else choices
+    return "; ".join(choice.replace(";", ",") for choice in ordered)
