@@ -58,3 +58,27 @@ def test_few_rows_of_a_file_have_the_levels_of_the_table():
     rows = pd.DataFrame({"x": [0.1, 0.5, 0.9], "y": [1.5, 2.0, 3.0]})
     held, _ = rows_like(table, rows, Declared(), "new.csv")
     np.testing.assert_array_equal(held.y, [1.5, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("step", "asked"),
+    [
+        (1.0, {"task": "classification"}),
+        (1.0, {"task": "ordinal"}),
+        (1.0, {"kind": "label"}),
+        (0.5, {"task": "classification"}),
+        (0.5, {"kind": "label"}),
+    ],
+)
+def test_numbers_that_all_recur_are_classes_however_many(step, asked):
+    y = step * np.tile(np.arange(60.0), 4)
+    frame = pd.DataFrame({"x": np.arange(len(y)), "y": y})
+    found = prepare(frame, "y", "auto", asked.get("task", "auto"), declared=Declared(kind=asked.get("kind")))
+    assert len(np.unique(found.y)) == 60
+
+
+def test_whole_numbers_that_are_too_many_may_be_declared_labels():
+    with pytest.raises(InputError, match="or add --kind label if they are names"):
+        ready(PRICES, task="classification")
+    with pytest.raises(InputError, match="or round them"):
+        ready(REAL, task="classification")

@@ -97,13 +97,15 @@ def _check_is_target(found: TargetKind, target: str, task: str) -> None:
 
 
 def _check_few(column: pd.Series, found: TargetKind, target: str) -> None:
-    """Raises InputError for numbers that are too many to be labels; whole ones may be declared labels."""
-    cells = decode(target, column)
-    if cells.values is None or are_few(cells.values):
+    """Raises InputError for numbers that hardly occur twice; whole ones may be declared labels."""
+    values = decode(target, column).values
+    if values is None or are_few(values) or 2 * len(np.unique(values)) <= len(values):
         return
-    if found.kind in NUMBERS or (np.mod(cells.values, 1.0) != 0.0).any():
+    is_whole = not np.mod(values, 1.0).any()
+    if found.kind in NUMBERS or not is_whole:
+        others = "add --kind label if they are names" if is_whole else "round them"
         raise InputError(
-            f"The target {target!r} holds {len(np.unique(cells.values))} different numbers in {len(column)} "
+            f"The target {target!r} holds {len(np.unique(values))} different numbers in {len(column)} "
             "rows, too many for labels or grades; take a model of numbers (--model tggm or sparse_gp; no "
-            "--task or --kind), or round them."
+            f"--task or --kind), or {others}."
         )
