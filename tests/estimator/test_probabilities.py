@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from nongauss import SparseGPOrdinalClassifier
@@ -31,6 +32,24 @@ def test_the_accuracy_is_the_share_of_rows_right(classes):
 
 def test_a_grade_that_did_not_occur_is_wrong():
     assert Known([1.0, 1.5, 2.0]).score(P, [1.0, 2.5, 2.0, 9.0]) == 0.5
+
+
+@pytest.mark.parametrize("classes", [[1.0, 1.5, 2.0], [1.0, 2.0, 3.0], [1, 2, 3]])
+@pytest.mark.parametrize("odd", [2.5, 9, "a", "1.75"])
+def test_what_is_no_class_is_wrong_whatever_the_classes(classes, odd):
+    y = [classes[0], odd, classes[2], odd]
+    for given in (y, np.array(y, dtype=object), pd.Series(y, dtype=object)):
+        assert Known(classes).score(P, given) == 0.5
+
+
+def test_labels_may_be_of_another_type_than_the_classes():
+    p = np.array([[0.9, 0.1], [0.2, 0.8]])
+    assert Known([0, 1]).score(p, [False, True]) == Known([0.0, 1.0]).score(p, np.array([[0], [1]])) == 1.0
+
+
+def test_missing_labels_are_refused():
+    with pytest.raises(ValueError, match="NaN"):
+        Known([1.0, 2.0, 3.0]).score(P, [1.0, np.nan, 2.0, 3.0])
 
 
 def test_grades_in_half_steps_are_scored():

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 
+from nongauss.core.errors import InputError
 from nongauss.estimator.explain import ExplainMixin
 
 
@@ -36,7 +37,16 @@ class ProbabilityClassifierMixin(ExplainMixin, ClassifierMixin):  # type: ignore
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy: the share of rows whose label is predicted; grades may be numbers such as 1.5."""
         predicted, labels = self.predict(X), y
-        if self.classes_.dtype.kind == "f" and np.mod(self.classes_, 1.0).any():
+        if self.classes_.dtype.kind in "iuf":
+            if pd.isna(np.asarray(y)).any():
+                raise InputError("y contains NaN or None; leave out the rows without a label.")
             place = pd.Index(self.classes_).get_indexer
-            predicted, labels = place(predicted), place(np.ravel(np.asarray(y, dtype=np.float64)))
+            predicted, labels = place(predicted), place(_as_numbers(np.ravel(np.asarray(y))))
         return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
+
+
+def _as_numbers(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels (N,) as numbers, NaN for those that are none."""
+    if labels.dtype.kind in "iuf":
+        return labels
+    return np.asarray(pd.to_numeric(pd.Series(labels, dtype=object), errors="coerce"), dtype=np.float64)
