@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from nongauss.report.baselines import TemperedClassifier, baselines
+from nongauss.report.judgement import JudgedRows, scored, usual_models
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +120,29 @@ def test_counts_zeros_and_exposure_have_laws_of_their_own():
     assert scores["ridge regression"] == pytest.approx(truth[500:].mean(), abs=0.03)
     assert scores["mean of the target"] < scores["ridge regression"] - 0.03
     assert fitted["ridge regression"].predict(X[500:]).mean() == pytest.approx(claims.mean(), rel=0.3)
+
+
+def test_a_law_of_positive_numbers_has_no_mass_below_0_where_none_is_judged():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 1))
+    y = np.exp(x[:, 0] + 0.5 * rng.normal(size=40))
+    below = {}
+    for reach in (None, (0.1, 9.0), (0.0, 9.0)):
+        law = baselines(reach=reach)["ridge regression"].fit(x, y)
+        assert law.scale_ == "log"
+        below[reach] = law.predict_distribution(x).cdf(0.0)
+    assert (below[None] > 0.001).all()
+    assert (below[0.0, 9.0] == below[None]).all()
+    assert (below[0.1, 9.0] == 0.0).all()
+
+
+def test_a_judgement_bounds_the_laws_of_its_rivals_by_the_rows_it_is_made_on():
+    x = np.linspace(-1.0, 1.0, 60)[:, None]
+    y = np.exp(x[:, 0] + np.sin(40.0 * x[:, 0]))
+    own = baselines()["ridge regression"].fit(x, y)
+    for low, bounded in ((0.5, True), (-0.5, False)):
+        rows = JudgedRows(x[:9], np.linspace(low, 3.0, 9))
+        rivals, _ = usual_models(own, scored(own, rows), JudgedRows(x, y), seed=0)
+        law = rivals["ridge regression"].fit(x, y)
+        assert law.scale_ == "log"
+        assert (law.predict_distribution(x).cdf(0.0) == 0.0).all() == bounded

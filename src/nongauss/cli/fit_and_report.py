@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from nongauss.cli.choose import REGRESSION
@@ -188,7 +189,9 @@ def compare_table(
 
     ours = {type(model).__name__: model for model in models}
     counts = table.kind is ColumnKind.COUNT and table.choice.model != "tggm"
-    beside = baselines(classify=table.choice.task != REGRESSION, counts=counts, random_state=seed)
+    classify = table.choice.task != REGRESSION
+    reach = None if classify else (float(np.min(table.y)), float(np.max(table.y)))
+    beside = baselines(classify=classify, counts=counts, reach=reach, random_state=seed)
     is_ours = all(isinstance(model, NongaussEstimator) for model in models)
     return compare(
         {**ours, **beside},

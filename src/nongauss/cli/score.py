@@ -195,7 +195,7 @@ def _constant(
     sample = (marginal or Marginal.of(found.y, labels=classify)).sample()
     if isinstance(found, NumberScores):
         counts, atoms = masses(found, np.asarray(sample, dtype=np.float64))
-        name, usual = MEAN, baselines(counts=counts, atoms=atoms)[MEAN]
+        name, usual = MEAN, baselines(counts=counts, atoms=atoms, reach=found.reach)[MEAN]
     else:
         name, usual = SHARES, baselines(classify=True)[SHARES]
         sample = _as_classes(sample, found.classes)

@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from nongauss.core.errors import InputError
 from nongauss.report.residual_law import (
+    SCALES,
     AtomRows,
     FloatArray,
     Law,
@@ -55,6 +56,7 @@ def baselines(
     classify: bool = False,
     counts: bool = False,
     atoms: Sequence[float] = (),
+    reach: tuple[float, float] | None = None,
     random_state: int | None = 0,
 ) -> dict[str, BaseEstimator]:
     """The usual models by name, from the one that looks at no column to boosted trees and a neural network.
@@ -62,7 +64,9 @@ def baselines(
     Regressors: the mean, ridge regression (of `counts` log-linear, Poisson regression), boosted trees, a
     random forest, a neural network; each predicts a distribution, the law of what its out-of-fold predictions
     missed (`residual_law`). `atoms` are single values that the target takes with a probability of their own,
-    such as no claim at all; a classifier of the same sort predicts which of them, if any. Classifiers: the
+    such as no claim at all; a classifier of the same sort predicts which of them, if any. `reach` are the
+    lowest and the highest value that they are judged by, where that is known: a law of positive numbers has
+    no mass below 0 if these are positive. Classifiers: the
     class shares, logistic regression, trees, forest, network, each sharpened or flattened by one factor that
     its out-of-fold probabilities call for.
 
@@ -70,10 +74,12 @@ def baselines(
     linear regressions are picked on left-out rows, that boosted trees stop early, that leaves of a forest
     hold three rows, and that iterations suffice.
     """
-    return _classifiers(random_state) if classify else _regressors(counts, tuple(atoms), random_state)
+    return _classifiers(random_state) if classify else _regressors(counts, tuple(atoms), reach, random_state)
 
 
-def _regressors(counts: bool, atoms: tuple[float, ...], seed: int | None) -> dict[str, BaseEstimator]:
+def _regressors(
+    counts: bool, atoms: tuple[float, ...], reach: tuple[float, float] | None, seed: int | None
+) -> dict[str, BaseEstimator]:
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.dummy import DummyClassifier, DummyRegressor
     from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
@@ -94,7 +100,7 @@ def _regressors(counts: bool, atoms: tuple[float, ...], seed: int | None) -> dic
     network = dict.fromkeys(linear, scaled)
     forest = dict.fromkeys(linear, RandomForestRegressor(min_samples_leaf=_FOREST_LEAF, random_state=seed))
     classifiers = _classifiers(seed)
-    how: dict[str, Any] = {"counts": counts, "atoms": atoms}
+    how: dict[str, Any] = {"counts": counts, "atoms": atoms, "reach": reach}
     mean = dict.fromkeys(linear, DummyRegressor())
     return {
         MEAN: LawRegressor(mean, DummyClassifier(strategy="prior"), view="none", **how),
@@ -163,6 +169,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         not fitted to.
     classifier : of the same sort, for `atoms`, values that have a probability of their own.
     view : how columns become a matrix, see `TableColumns`. counts : the target counts something.
+    reach : the lowest and the highest value that the law is asked for, if known; see `baselines`.
 
     `fit` takes `exposure` (N,), the time or size that each count is of: then the rate is predicted, and the
     count is the rate times the exposure.
@@ -176,10 +183,11 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         view: str = "scaled",
         counts: bool = False,
         atoms: Sequence[float] = (),
+        reach: tuple[float, float] | None = None,
         n_folds: int = _FOLDS,
     ) -> None:
         self.ways, self.classifier, self.view = ways, classifier, view
-        self.counts, self.atoms, self.n_folds = counts, atoms, n_folds
+        self.counts, self.atoms, self.reach, self.n_folds = counts, atoms, reach, n_folds
 
     def fit(self, X: Any, y: Any, exposure: Any = None) -> LawRegressor:
         """Fit the regressors, choose among them, and learn the law of their residuals."""
@@ -232,7 +240,10 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 np.asarray(model.predict(take_rows(matrix, test))).ravel()
                 * (1.0 if shares[1] is None else shares[1])
             )
-        options = candidates((scale,), self.counts, bounded=len(self.atoms_) > 0)
+        bounded = len(self.atoms_) > 0
+        if self.reach is not None and scale in SCALES:
+            bounded |= bool(SCALES[scale].holds(np.asarray(self.reach)).all())
+        options = candidates((scale,), self.counts, bounded=bounded)
         return best_law(options, np.concatenate(seen), np.concatenate(predicted))
 
     def predict_distribution(self, X: Any, exposure: Any = None) -> LawRows | AtomRows:

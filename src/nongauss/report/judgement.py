@@ -163,7 +163,7 @@ def usual_models(fitted: Any, scores: Scores, train: JudgedRows, seed: int) -> t
         return {MEAN: CensoredRegressor(view="none"), RIDGE: CensoredRegressor()}, MEAN
     if isinstance(scores, NumberScores):
         counts, atoms = masses(scores, np.asarray(train.y, dtype=np.float64))
-        every = baselines(counts=counts, atoms=atoms, random_state=seed)
+        every = baselines(counts=counts, atoms=atoms, reach=scores.reach, random_state=seed)
         constant, linear = MEAN, LOG_LINEAR if counts else RIDGE
     else:
         every, constant, linear = baselines(classify=True, random_state=seed), SHARES, LOGISTIC

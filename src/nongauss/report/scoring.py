@@ -71,6 +71,11 @@ class NumberScores:
         return out
 
     @property
+    def reach(self) -> tuple[float, float]:
+        """The lowest and the highest target."""
+        return float(self.y.min()), float(self.y.max())
+
+    @property
     def error(self) -> FloatArray:
         """Squared errors: (N,)."""
         return ((self.y if self.nearest is None else self.nearest) - self.mean) ** 2
