@@ -148,6 +148,13 @@ def test_labels_that_look_like_dates(cells):
     assert decode("x", pd.Series(cells * 6)).kind == "label"
 
 
+def test_a_few_odd_cells_leave_months_alone_dates():
+    months = [f"{month} {year}" for year in range(2000, 2020) for month in ("Januar", "Mai", "Oktober")]
+    column = decode("x", pd.Series([*months, "May 2024", "Janur 2001", "Mai 20200"]))
+    assert column.kind == "date"
+    np.testing.assert_allclose(column.values[[0, 1, 60]], _days(["2000-01-01", "2000-05-01", "2024-05-01"]))
+
+
 def test_a_month_alone_is_a_date_in_new_rows_of_a_column_of_dates():
     form = f"day|{decode('x', pd.Series(['Okt 2023', 'Mai 2024'])).unit}"
     later = flat(decode("x", pd.Series(["Mai 2024"])), "date", form, 0.0)

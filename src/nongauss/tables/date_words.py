@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from functools import cache
 from typing import Any
 
@@ -33,7 +34,7 @@ _DAY_OF_NUMBERS = re.compile(rf"({_L}+)\.?(?:-{_L}+)?,? +(?=[0-9]{{1,4}}([-/.])[
 _WORD = re.compile(r"[^\W\d_]+\.?")
 _ORDINAL = re.compile(r"^(\D*[0-9]{1,2})(?:er|º|ª|°)(?=\W)")
 _MONTH_ALONE = re.compile(rf"({_L}{{3,12}})\.?[ ,/-]*(?:del? )?([0-9]{{4}})")
-_SAMPLE, _MOSTLY = 200, 0.5
+_SAMPLE, _MOSTLY, _NEARLY_ALL = 200, 0.5, 0.9
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100  # of months without days
 
 
@@ -67,13 +68,16 @@ def weekdays_of(texts: Any) -> NDArray[np.intp]:
 
 
 def _are_months_alone(texts: list[str]) -> bool:
-    """Are all texts of a word and four digits months of one language, two or more, and years of our time?"""
+    """Are nearly all texts of a word and four digits months of one language, and years of our time?
+
+    It has to have two different ones of these months; English ones may be among them.
+    """
     pairs = [found.groups() for text in texts if (found := _MONTH_ALONE.fullmatch(text))]
-    if any(not _FIRST_YEAR <= int(year) <= _LAST_YEAR for _, year in pairs):
-        return False
-    words = {_bare(word) for word, _ in pairs}
+    words = Counter(_bare(word) for word, year in pairs if _FIRST_YEAR <= int(year) <= _LAST_YEAR)
+    english = _months_by_language()["en"]
     return any(
-        words <= months.keys() and len({months[word] for word in words}) > 1
+        len({month for word, month in months.items() if word in words}) > 1
+        and sum(words[word] for word in months | english) >= _NEARLY_ALL * len(pairs)
         for months in _months_by_language().values()
     )
 
@@ -113,7 +117,7 @@ def _months_by_language() -> dict[str, dict[str, int]]:
             for month, name in get_month_names(width, context=context, locale=language).items()
             for form in _forms(name)
         }
-        for language in LANGUAGES
+        for language in (*LANGUAGES, "en")
     }
 
 
@@ -134,7 +138,8 @@ def _known_words() -> tuple[dict[str, int], dict[str, int]]:
 @cache
 def _all_months() -> dict[str, int]:
     """The words for months of all languages."""
-    return {word: month for months in _months_by_language().values() for word, month in months.items()}
+    known = _months_by_language()
+    return {word: month for language in LANGUAGES for word, month in known[language].items()}
 
 
 def _with_beginnings(months: dict[str, int]) -> dict[str, int]:
