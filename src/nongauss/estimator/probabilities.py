@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 
 from nongauss.core.errors import InputError
 from nongauss.estimator.explain import ExplainMixin
@@ -36,6 +35,8 @@ class ProbabilityClassifierMixin(ExplainMixin, ClassifierMixin):  # type: ignore
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy: the share of rows whose label is predicted; grades may be numbers such as 1.5."""
+        from sklearn.metrics import accuracy_score  # loads a tenth of scikit-learn
+
         predicted, labels = self.predict(X), y
         if self.classes_.dtype.kind in "iuf":
             if pd.isna(np.asarray(y)).any():
