@@ -20,7 +20,7 @@ MOST_ALONE, SHARE_ALONE = 2.0, 1 / 20
 """Rows at an end of the target, and their share of all, that are too few to support a mean."""
 
 LARGEST_MASS = 0.1
-"""Of a row's law: more beyond what training targets support is no accident of a few of these."""
+"""Probability, by a row's law, up to which what is far beyond training targets counts as unlikely."""
 
 MOST_MOVED = 0.5
 """Standard deviations by which what the training targets do not support may move a mean."""

@@ -333,7 +333,8 @@ class DistributionRegressorMixin(ExplainMixin):
         return (law.mean, law.std) if return_std else law.mean
 
     def _moments(self, law: PredictiveDistribution) -> tuple[FloatArray, FloatArray]:
-        return law.mean, law.std  # as they are explained
+        """Mean and standard deviation of each row, (N,) each, as they are predicted and explained."""
+        return law.mean, law.std
 
     def predict_interval(
         self,

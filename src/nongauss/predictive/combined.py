@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.special import logsumexp
 
 from nongauss.core.errors import InputError
 from nongauss.core.seeds import key_seed
+from nongauss.predictive.counts import halved_counts
 from nongauss.predictive.distribution import (
     MOST_ROWS,
     FloatArray,
@@ -217,8 +219,14 @@ class MixtureDistribution(_OfParts):
         out: FloatArray = np.empty(every.shape[1:])
         for j, level in enumerate(levels.ravel()):
             low, high = self._extremes(every[:, :, j], every[:, :, j])
-            out[:, j] = low if level == 0.0 else high if level == 1.0 else self._whole_root(level, low, high)
+            if 0.0 < level < 1.0:
+                high = halved_counts(partial(self._reaches, level), low - 1.0, high)
+            out[:, j] = low if level == 0.0 else high
         return out if levels.ndim else out[:, 0]
+
+    def _reaches(self, level: float, y: FloatArray) -> npt.NDArray[np.bool_]:
+        reached: npt.NDArray[np.bool_] = self.cdf(y) >= level
+        return reached
 
     def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
         """`n` joint draws for each row: (N, n, P). Equal `random_state`, equal draws."""
@@ -270,17 +278,6 @@ class MixtureDistribution(_OfParts):
         """The least and the largest of values of all laws that have a share, (C, N, ...) each."""
         used = self._shares > 0.0
         return np.where(used, low, np.inf).min(axis=0), np.where(used, high, -np.inf).max(axis=0)
-
-    def _whole_root(self, level: float, low: FloatArray, high: FloatArray) -> FloatArray:
-        """The smallest whole number that is enough, by halving, as far as such numbers are told apart."""
-        low = low - 1.0  # not enough
-        middle = np.floor(0.5 * (low + high))
-        while (is_open := (middle > low) & (middle < high)).any():
-            enough = self.cdf(middle) >= level
-            high = np.where(is_open & enough, middle, high)
-            low = np.where(is_open & ~enough, middle, low)
-            middle = np.floor(0.5 * (low + high))
-        return high
 
     def _smooth_quantile(self, level: float) -> FloatArray:
         """Where the cdf reaches the level, which is the atom itself where it jumps over it: (N, P)."""

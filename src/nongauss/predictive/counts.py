@@ -1,4 +1,4 @@
-"""Quantiles of counts at many levels, the least first: what one level tells is where the next begins."""
+"""Quantiles of counts: by halving, and at many levels from the least up, each from where the last ended."""
 
 from __future__ import annotations
 
@@ -11,6 +11,22 @@ from nongauss.predictive.distribution import FloatArray
 
 RowValues = Callable[[FloatArray, npt.NDArray[np.intp]], FloatArray]
 """What grows with y (n,) in the rows (n,) of these numbers, such as their distribution function: (n,)."""
+
+
+def halved_counts(
+    is_enough: Callable[[FloatArray], npt.NDArray[np.bool_]], low: FloatArray, high: FloatArray
+) -> FloatArray:
+    """The smallest whole number of each row that is enough, between `low` (not) and `high` (which is).
+
+    As far as such numbers are told apart: beyond 2^53 not all of them are there. All are (N,).
+    """
+    middle = np.floor(0.5 * (low + high))
+    while (is_open := (middle > low) & (middle < high)).any():
+        enough = is_enough(middle)
+        high = np.where(is_open & enough, middle, high)
+        low = np.where(is_open & ~enough, middle, low)
+        middle = np.floor(0.5 * (low + high))
+    return high
 
 
 def ascending_counts(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.interpolate import PchipInterpolator
 from scipy.special import ndtr, ndtri
 
-from nongauss.predictive.counts import ascending_counts
+from nongauss.predictive.counts import ascending_counts, halved_counts
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution, checked_target
 
 FAR, NEAR = 20.0, 7.0
@@ -131,14 +131,14 @@ class BaseQuantiles:
         last = np.clip(z.max() + MARGIN, KNOTS[0] + MARGIN, KNOTS[-1])
         low, high = self._bracket(z, *self._law.quantile(ndtr([first, last])).T)
         if self._law.is_discrete:
-            return self._halved(z, low, high)
+            return halved_counts(lambda y: score(self._law, y) >= z, np.floor(low), np.ceil(high))
         out = self._root(z, low, high, (z - first) / (last - first))
         for atom, at in self._atoms:
             out = np.where((at.low < z) & (z <= at.high), atom, out)
         return out
 
     def exact_counts(self, z: FloatArray) -> FloatArray:
-        """The same of a count at z (N, Q) that do not decrease from one column to the next: (N, Q)."""
+        """Quantiles of a law of counts at scores z (N, Q), which must not decrease along a row: (N, Q)."""
         out = self.exact(z[:, 0])[:, None]
         if z.shape[1] == 1 or not len(z):
             return np.repeat(out, z.shape[1], axis=1)
@@ -164,17 +164,6 @@ class BaseQuantiles:
             high, low = np.where(short, high + width, high), np.where(long, low - width, low)
             width = np.where(short | long, 2.0 * width, width)
         return np.maximum(low, self._ends[:, 0]) - least, np.minimum(high, self._ends[:, 1])
-
-    def _halved(self, z: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """The smallest whole number above `low` that is enough, as far as such are told apart; `high` is."""
-        low, high = np.floor(low), np.ceil(high)
-        middle = np.floor(0.5 * (low + high))
-        while (is_open := (middle > low) & (middle < high)).any():
-            enough = score(self._law, middle) >= z
-            high = np.where(is_open & enough, middle, high)
-            low = np.where(is_open & ~enough, middle, low)
-            middle = np.floor(0.5 * (low + high))
-        return high
 
     def _root(self, z: FloatArray, low: FloatArray, high: FloatArray, share: FloatArray) -> FloatArray:
         """Where the score is z, by Newton steps within a bracket: d score / dy = f(y) / phi(score).

@@ -52,21 +52,33 @@ def scaled_columns(
 
     Scores of levels are those of their mean factors and go along. The density of t has the volume e^(K t).
     """
-    assert rows.cells is not None
-    at = hinges(z @ A.T, scale.lower, scale.upper, rows.cells, 0.0)
-    apart = np.concatenate([-u for u, _ in at.sides])
-    has = np.concatenate([has for _, has in at.sides])
+    loss_of = _loss_by_size(A, z, rows, scale, eps)
     square = 0.5 * (precision * A * A).sum(axis=1)
     K = A.shape[1]
 
     def log_density(t: FloatArray) -> FloatArray:
         """Of each column at its t: (D,)."""
         c = np.exp(t)
-        loss = np.where(has, np.maximum(eps - c * apart, 0.0), 0.0).sum(axis=0)
-        found: FloatArray = K * t - 2.0 * loss - square * c * c
+        found: FloatArray = K * t - 2.0 * loss_of(c) - square * c * c
         return found
 
     return A * np.exp(slice_draws(rng, log_density, len(A)))[:, None]
+
+
+def _loss_by_size(
+    A: FloatArray, z: FloatArray, rows: RankRows, scale: NeighbourScores, eps: float
+) -> Callable[[FloatArray], FloatArray]:
+    """The sum of each column's hinges (D,) as a function of what its loadings are multiplied by, (D,)."""
+    assert rows.cells is not None
+    at = hinges(z @ A.T, scale.lower, scale.upper, rows.cells, 0.0)
+    apart = np.concatenate([-u for u, _ in at.sides])
+    has = np.concatenate([has for _, has in at.sides])
+
+    def loss_of(c: FloatArray) -> FloatArray:
+        loss: FloatArray = np.where(has, np.maximum(eps - c * apart, 0.0), 0.0).sum(axis=0)
+        return loss
+
+    return loss_of
 
 
 def scaled_hierarchy(
@@ -83,19 +95,15 @@ def scaled_hierarchy(
     Given its variances a column that is nearly a factor keeps its size. Without rates variances xi
     have densities xi^(r - 1) (1 + xi / phi)^-(r + s), and the volume is e^(3 K t), the normals' e^(-K t).
     """
-    assert rows.cells is not None
-    at = hinges(z @ A.T, scale.lower, scale.upper, rows.cells, 0.0)
-    apart = np.concatenate([-u for u, _ in at.sides])
-    has = np.concatenate([has for _, has in at.sides])
+    loss_of = _loss_by_size(A, z, rows, scale, config.eps)
     r, s = config.prior.r, config.prior.s
     square, ratio = 0.5 * config.prior.slab * (A**2).sum(axis=1), 1.0 / (shrink.precision * shrink.scale)
 
     def log_density(t: FloatArray) -> FloatArray:
         """Of each column at its t: (D,)."""
         c = np.exp(t)
-        loss = np.where(has, np.maximum(config.eps - c * apart, 0.0), 0.0).sum(axis=0)
         spread = (r + s) * np.log1p(ratio * (c * c)[:, None]).sum(axis=1)
-        found: FloatArray = 2.0 * r * A.shape[1] * t - spread - square * c * c - 2.0 * loss
+        found: FloatArray = 2.0 * r * A.shape[1] * t - spread - square * c * c - 2.0 * loss_of(c)
         return found
 
     c = np.exp(slice_draws(rng, log_density, len(A)))[:, None]
