@@ -39,7 +39,7 @@ from nongauss.report.verdict import Setting, Verdict, no_verdict, verdict
 from nongauss.tables.column import ColumnKind, listed
 from nongauss.tables.files import read_table
 from nongauss.tables.frame import read_input
-from nongauss.tables.kinds import decode
+from nongauss.tables.kinds import decode_target
 from nongauss.tables.target_kinds import NUMBERS
 
 MOST_CELLS_FOR_FOLDS = {
@@ -154,7 +154,7 @@ def rows_like(
         source=source,
         codes_as_labels=False,
     )
-    there = ~decode(table.target, frame[table.target]).missing
+    there = ~decode_target(table.target, frame[table.target]).missing
     X = frame.loc[there, list(table.X.columns)].reset_index(drop=True)
     return JudgedRows(X, held.y, held.fit_params), held.groups
 

@@ -43,7 +43,7 @@ from nongauss.tables.column import ColumnKind, TargetKind
 from nongauss.tables.files import read_table
 from nongauss.tables.frame import InputTable, read_input
 from nongauss.tables.hints import with_hints
-from nongauss.tables.kinds import decode
+from nongauss.tables.kinds import decode_target
 from nongauss.tables.learn import told_once
 from nongauss.tables.roles import ColumnRole, gap_warnings, understand_columns
 from nongauss.tables.target_kinds import NUMBERS, target_values
@@ -260,7 +260,7 @@ def _check_target(frame: pd.DataFrame, target: str, source: str) -> None:
 
 def _rows_with_target(column: pd.Series, target: str, source: str) -> npt.NDArray[np.bool_]:
     """Which rows (N,) have a target, one at least."""
-    cells = decode(target, column)
+    cells = decode_target(target, column)
     there = ~cells.missing
     if not there.any():
         raise InputError(f"The target {target!r} is missing in every row of {source}; choose another column.")

@@ -29,7 +29,7 @@ from nongauss.report.text import text_table
 from nongauss.report.verdict import Setting, Verdict, verdict
 from nongauss.tables.column import ColumnKind, label_of
 from nongauss.tables.files import read_table
-from nongauss.tables.kinds import decode
+from nongauss.tables.kinds import decode, decode_target
 from nongauss.tables.target_kinds import target_values, understand_target
 
 _BLOCKS, _MOST_VALUES = 50, 5
@@ -85,7 +85,7 @@ def score_table(model: Any, data: Path, target: str | None = None, censored: str
     about = getattr(model, "about_", None) or About()
     frame = as_fitted(model, read_table(data))
     name = _target_name(target or about.target, frame, data)
-    missing = decode(name, frame[name]).missing
+    missing = decode_target(name, frame[name]).missing
     if missing.all():
         raise InputError(
             f"The target {name!r} is missing in every row of {data.name}; give rows that have it."

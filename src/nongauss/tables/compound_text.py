@@ -11,12 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 HOURS, DEGREES, FEET, POUNDS, PACE, PACE_OF_MILES = "# h", "#°", "# ft", "# lb", "# min/km", "# min/mi"
-"""The units that such texts are read in, as patterns of units."""
+YEARS, HOURS_BESIDE_SECONDS = "# years", "#h"
+"""The units that such texts are read in, as patterns of units; in the last one bare numbers are seconds."""
 
-PATTERNS = frozenset((HOURS, DEGREES, FEET, POUNDS, PACE, PACE_OF_MILES))
+PATTERNS = frozenset((HOURS, DEGREES, FEET, POUNDS, PACE, PACE_OF_MILES, YEARS, HOURS_BESIDE_SECONDS))
 
 _N = r"[0-9]+(?:\.[0-9]+)?"
-_TIME_UNIT = r"(?:days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s)"
+_TIME_UNIT = r"(?:weeks?|wks?|w|days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s)"
 _SPAN = re.compile(
     rf"[-+]?(?:{_N}\s*{_TIME_UNIT}[\s,]*(?:and\s+)?){{2,}}|[-+]?[0-9]+\s*days?,?\s+[0-9]{{1,2}}:[0-9]{{2}}(?::{_N})?"
     rf"|P(?=[0-9T])(?:[0-9]+D)?(?:T(?:{_N}[HMS])+)?",
@@ -25,7 +26,13 @@ _SPAN = re.compile(
 _MINUTES = re.compile(
     r"([0-9]{1,3})(?:['′]\s*([0-9]{1,2}(?:\.[0-9]+)?)\s*(?:\"|″|'')?|:([0-5][0-9][.,][0-9]+))"
 )
+_BARE = re.compile(r"[0-9]+(?:[.,][0-9]+)?")
 _PACE = re.compile(r"([0-9]{1,3}):([0-5][0-9])\s*(?:min)?\s*(?:/|per)\s*(km|mi|mile)", re.IGNORECASE)
+_YEARS = re.compile(
+    rf"(?:({_N})\s*(?:years?|yrs?|y|Jahre?|J|ans?|años?|anos?)\.?)?[\s,]*(?:(?:and|und|et|y|e)\s+)?"
+    rf"(?:({_N})\s*(?:months?|mths?|mos?|m|Monate?|M|mois|mes(?:es)?)\.?)?",
+    re.IGNORECASE,
+)
 _ONE_SPAN = re.compile(rf"[-+]?{_N}\s*{_TIME_UNIT}", re.IGNORECASE)
 _ANGLE = re.compile(
     rf"(?P<first>[NSEW]?)\s*(?P<sign>[-+]?)\s*(?P<a>{_N})\s*(?:°|º|deg)\s*"
@@ -53,7 +60,7 @@ def read_compound(
     Texts with one part alone ("45m" beside "1h 30m") are read so where others have several, or where
     `pattern` says that the column has them. None where there are no such texts.
     """
-    for read in (_spans, _angles, _in_two_units, _paces, _minutes):
+    for read in (_ages, _spans, _angles, _in_two_units, _paces, _minutes):
         found = read(texts, pattern)
         if found is not None:
             return found
@@ -74,12 +81,26 @@ def _spans(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], NDA
     return _placed(seconds / 3600.0, HOURS)
 
 
+def _ages(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:
+    """Years and months ("2y 3m", "5 yrs 2 mos") in years; beside these "8 months" and "3y" too."""
+    found = [_YEARS.fullmatch(text) if text else None for text in texts]
+    if pattern != YEARS and not any(one and one[1] and one[2] for one in found):
+        return None
+    parts = [(one[1], one[2]) if one else (None, None) for one in found]
+    years = [float(y or 0) + float(m or 0) / 12.0 if y or m else np.nan for y, m in parts]
+    return _placed(np.array(years), YEARS)
+
+
 def _minutes(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:
-    """Minutes and seconds (5'07", 5:07.3) in hours."""
+    """Minutes and seconds (5'07", 5:07.3) in hours; beside 1:02.34, 58.07 are seconds."""
     found = [_MINUTES.fullmatch(text) for text in texts]
     seconds = [float((one[2] or one[3]).replace(",", ".")) if one else np.nan for one in found]
     minutes = [float(one[1]) if one else np.nan for one in found]
-    return _placed((np.array(minutes) + np.array(seconds) / 60.0) / 60.0, HOURS)
+    hours = (np.array(minutes) + np.array(seconds) / 60.0) / 60.0
+    if pattern != HOURS_BESIDE_SECONDS and not any(one and one[3] for one in found):
+        return _placed(hours, HOURS)
+    bare = [float(text.replace(",", ".")) if _BARE.fullmatch(text) else np.nan for text in texts]
+    return _placed(np.where(np.isnan(hours), np.array(bare) / 3600.0, hours), HOURS_BESIDE_SECONDS)
 
 
 def _paces(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nongauss.tables.compound_text import PATTERNS, read_compound, with_decimals
+from nongauss.tables.number_marks import CURRENCY, SYMBOLS, usual_marks, without_marks
 
 POINT, COMMA = ".", ","
 """The two styles of numbers, by their decimal mark."""
@@ -25,14 +26,11 @@ POINT, COMMA = ".", ","
 MARK = "#"
 """Where the digits stand in a unit's pattern, such as "$#" or "# kg"."""
 
-_SYMBOLS = "$€£¥₹₽₩₺₪₫₴₦฿"
-_CODES = (
-    "USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|RON|BGN|RUB|UAH|TRY|ILS|BRL|MXN|ARS|CLP|"
-    "COP|ZAR|NGN|EGP|KRW|SGD|HKD|TWD|THB|IDR|MYR|PHP|VND|SAR|AED"
-)
-_CURRENCY = rf"(?:US|AU|CA|HK|NZ|[CARS])?\$|[{_SYMBOLS}]|(?:{_CODES})|Rs|Fr|[Kk]r|Kč|zł|Ft"
 _WORDS = {
     "thousand": 3,
+    "lakh": 5,
+    "lac": 5,
+    "crore": 7,
     "tsd": 3,
     "million": 6,
     "mln": 6,
@@ -52,11 +50,11 @@ _CELL = (
 )
 _DIGITS = re.compile(r"[.,]?[0-9](?:[ \u00a0\u2007\u2009\u202f.,'\u2018\u2019\u00b4\u02bc]?[0-9])*")
 _HEAD = re.compile(
-    rf"(?P<a>[-+]?)\s*(?P<open>\(?)\s*(?P<b>[-+]?)\s*(?:(?P<unit>{_CURRENCY})(?P<gap>\s*))?"
+    rf"(?P<a>[-+]?)\s*(?P<open>\(?)\s*(?P<b>[-+]?)\s*(?:(?P<unit>{CURRENCY})(?P<gap>\s*))?"
     r"(?P<c>[-+]?)(?P<late>\(?)\s*"
 )
 _UNIT = (
-    rf"(?:[{_SYMBOLS}%‰°µμ]|{_LETTER})(?:{_LETTER}|[°µμ²³%/·.^*])*(?:-?[1-9])?"
+    rf"(?:[{SYMBOLS}%‰°µμ]|{_LETTER})(?:{_LETTER}|[°µμ²³%/·.^*])*(?:-?[1-9])?"
     rf"(?:\s(?:°|{_LETTER})(?:{_LETTER}|[²³/.])*[23]?){{0,2}}"
 )
 _TAIL = re.compile(
@@ -64,8 +62,8 @@ _TAIL = re.compile(
     rf"(?P<space>\s*)(?P<unit>{_UNIT})?\s*(?P<close>\)?)(?P<minus>-?)",
     re.IGNORECASE,
 )
-_NO_UNIT = re.compile(r"Q[1-4]|[ap]\.?m\.?|st|nd|rd|th", re.IGNORECASE)
-"""Tails that are no units: quarters, halves of a day, ordinals."""
+_NO_UNIT = re.compile(r" *(?:Q[1-4]|[ap]\.?m\.?)|st|nd|rd|th", re.IGNORECASE)
+"""Tails that are no units: quarters, halves of a day, ordinals (but "12 ST" are pieces)."""
 
 _LONGEST_UNIT, _GROUP = 20, 3
 
@@ -167,14 +165,12 @@ def read_numbers(texts: Any, pattern: str = "", are_numbers: bool = False) -> Nu
     `pattern`: the unit of their column, if it is known; see `read_compound`. `are_numbers`: the column is
     known to hold numbers; see `with_decimals`.
     """
-    cells = _usual_marks(texts if isinstance(texts, pa.Array) else pa.array(texts, pa.large_string()))
+    cells = usual_marks(texts if isinstance(texts, pa.Array) else pa.array(texts, pa.large_string()))
+    fractions = np.zeros(len(cells), dtype=np.bool_)
     if pc.any(pc.match_substring_regex(cells, pattern="[0-9]/[0-9]|[½⅓⅔¼¾⅕-⅞]")).as_py():
-        cells = pa.array(with_decimals(cells.to_pylist(), are_numbers), cells.type)
-    marked = np.zeros(len(cells), dtype=np.bool_)
-    if pc.any(pc.match_substring_regex(cells, pattern=r"^[<>≤≥~≈A-Za-z]|[+*†‡]$|[a-z] [a-z]+$")).as_py():
-        bare = pc.replace_substring_regex(cells, pattern=_MARKED, replacement=r"\2")
-        marked = np.asarray(pc.fill_null(pc.not_equal(bare, cells), False))
-        cells = bare
+        decimals = pa.array(with_decimals(cells.to_pylist(), are_numbers), cells.type)
+        cells, fractions = decimals, np.asarray(pc.fill_null(pc.not_equal(decimals, cells), False))
+    cells, marked = without_marks(cells)
     parts = pc.extract_regex(cells, pattern=_CELL)
     digits, head, tail = (pc.struct_field(parts, name) for name in ("digits", "head", "tail"))
     around = pc.dictionary_encode(_joined(head, tail, MARK))
@@ -186,21 +182,13 @@ def read_numbers(texts: Any, pattern: str = "", are_numbers: bool = False) -> Nu
     )
     which = np.asarray(pc.fill_null(around.indices, len(known) - 1))
     numbers = {style: sign[which] * _values(digits, power[which], legal[which], style) for style in _STYLES}
+    numbers[COMMA] = np.where(fractions, numbers[POINT], numbers[COMMA])
     _settle_money(numbers, patterns[which], power[which] == "")
     alone = np.array([found == _ALONE for found in known])[which]
     whole = alone & _matches(digits, r"^[0-9]+$")
     padded = whole & _matches(digits, r"^0[0-9]{2,}$")
     found = NumberTexts(numbers[POINT], numbers[COMMA], patterns[which], whole, padded, marked)
     return _with_compounds(found, cells, pattern)
-
-
-_BEFORE = (
-    r"(?:[<>≤≥]=?|~|≈|(?i:ca?|approx|circa|about|etwa|env)\.? "
-    r"|(?i:less than|more than|under|over|above|below|up to|at least|at most) )? *"
-)
-_BEHIND = r"[+*†‡]*|(?i:and|or) (?i:more|less|fewer|over|above|up|under|below|older|younger)"
-_MARKED = rf"^({_BEFORE})([-+(]*[^-+0-9]{{0,4}}[0-9.,].*?) *({_BEHIND})$"
-"""A number with a mark in front or behind that says something of it; the number is the second group."""
 
 
 def _with_compounds(found: NumberTexts, cells: Any, pattern: str) -> NumberTexts:
@@ -219,8 +207,8 @@ def _with_compounds(found: NumberTexts, cells: Any, pattern: str) -> NumberTexts
 
 _SIDES = r"^[NSEW] ?[0-9]|[0-9] ?[NSEW]$"
 _COMPOUND = (
-    r"^P[0-9T]|[0-9] ?[A-Za-z]+\.?,? ?(?:and )?[0-9]|[0-9] ?['°º′]|:[0-9]{2}(?:[.,]| ?/| ?min| per)"
-    rf"|{_SIDES}"
+    r"^P[0-9T]|[0-9] ?[A-Za-z]+\.?,? ?(?:(?:and|und|et|y|e) )?[0-9]|[0-9] ?['°º′]"
+    rf"|:[0-9]{{2}}(?:[.,]| ?/| ?min| per)|{_SIDES}"
 )
 """What texts of several parts have in them."""
 
@@ -235,7 +223,7 @@ def _settle_money(
     """
     point, comma = numbers[POINT], numbers[COMMA]
     keys = {pattern: unit_key(str(pattern)) for pattern in set(patterns)}
-    money = np.array([_is_currency(keys[pattern]) for pattern in patterns], dtype=np.bool_)
+    money = np.array([is_currency(keys[pattern]) for pattern in patterns], dtype=np.bool_)
     dollars = np.array([keys[pattern] == "$" for pattern in patterns], dtype=np.bool_)
     large = np.minimum(np.abs(point), np.abs(comma)) >= _FROM
     either = money & is_whole & ~np.isnan(point) & ~np.isnan(comma)
@@ -243,9 +231,9 @@ def _settle_money(
     comma[either & (large | dollars) & (np.abs(comma) < np.abs(point))] = np.nan
 
 
-def _is_currency(key: str) -> bool:
+def is_currency(key: str) -> bool:
     """Is this the key of a currency?"""
-    return re.fullmatch(_CURRENCY, key, re.IGNORECASE) is not None
+    return re.fullmatch(CURRENCY, key, re.IGNORECASE) is not None
 
 
 def unit_key(pattern: str) -> str:
@@ -257,7 +245,7 @@ def unit_key(pattern: str) -> str:
 
 def is_known_unit(key: str) -> bool:
     """Is this key of a unit a currency, or one of the units that people know?"""
-    return key in KNOWN_UNITS or _is_currency(key)
+    return key in KNOWN_UNITS or is_currency(key)
 
 
 def plain_number(text: str, style: str) -> str:
@@ -302,38 +290,6 @@ def is_missing_word(text: str) -> bool:
 
 
 _ALONE = (True, 1.0, "", MARK)
-
-
-_MARKS = (
-    ("[\u00a0\u2007\u2009\u202f]", " "),
-    ("[\u2212\u2013\uff0d]", "-"),
-    ("[’‘´`ʼ]", "'"),
-    ("￥", "¥"),
-    ("＄", "$"),
-    (r"([0-9]) ?[×·] ?10\^?([-+]?[0-9]+)$", r"\1e\2"),
-)
-"""Unusual blanks, minus signs and apostrophes, and the usual ones."""
-
-
-def _usual_marks(cells: Any) -> Any:
-    """Cells with plain blanks, signs and apostrophes, trimmed, without the points of "Rs.5" and "100.-".
-
-    Without the quotation marks of spreadsheets, as in ="5" and '5, too.
-    """
-    if not pc.all(pc.string_is_ascii(cells)).as_py():
-        for marks, plain in _MARKS:
-            cells = pc.replace_substring_regex(cells, pattern=marks, replacement=plain)
-    cells = pc.utf8_trim_whitespace(cells)
-    if pc.any(pc.match_substring_regex(cells, pattern="^[=\"']")).as_py():
-        cells = pc.replace_substring_regex(cells, pattern="^=?[\"'](.*?)[\"']?$", replacement=r"\1")
-    cells = pc.replace_substring_regex(cells, pattern=r"^(-?(?:Rs|Fr|[Kk]r))\.", replacement=r"\1")
-    cells = pc.replace_substring_regex(
-        cells, pattern=r"([0-9]) ?[xX*] ?10\^([-+]?[0-9]+)$", replacement=r"\1e\2"
-    )
-    if pc.any(pc.ends_with(cells, "-")).as_py():
-        cells = pc.replace_substring_regex(cells, pattern=rf"^({_CURRENCY}) *-+$", replacement=r"\10")
-        cells = pc.replace_substring_regex(cells, pattern=r"([0-9])[.,]-+$", replacement=r"\1")
-    return cells
 
 
 def _joined(first: Any, second: Any, between: str) -> Any:
@@ -384,14 +340,14 @@ def _affix(head: str, tail: str) -> tuple[bool, float, str, str] | None:
     if len(signs) + bracket > 1 or bracket != bool(behind["close"]) or len(unit) > _LONGEST_UNIT:
         return None
     power, letter = "", behind["letter"] or ""
-    money = bool(currency) or re.fullmatch(_CURRENCY, unit) is not None
+    money = bool(currency) or re.fullmatch(CURRENCY, unit) is not None
     if behind["word"]:
         power = f"e{_WORDS[behind['word'].lower()]}"
-    elif letter and (money or (letter != "m" and not behind["gap"])):
-        power = f"e{_LETTERS[letter]}" if letter in _LETTERS else ""
+    elif letter in _LETTERS and (money or (letter != "m" and not behind["gap"])):
+        power = f"e{_LETTERS[letter]}"
     elif letter:
         unit = letter + behind["space"] + unit if unit else letter
-    if (currency and unit) or _NO_UNIT.fullmatch(unit):
+    if (currency and unit) or _NO_UNIT.fullmatch(behind["gap"] + unit):
         return None
     gap = behind["gap"] if not power else behind["space"]
     pattern = f"{currency}{before['gap'] or ''}{MARK}{gap if unit else ''}{unit}"

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Column, ColumnKind, TargetKind, as_pandas, label_of, sorted_labels, tidy
+from nongauss.tables.compound_text import HOURS_BESIDE_SECONDS
 from nongauss.tables.frame import InputTable
-from nongauss.tables.kinds import decode, flat, kind_of
-from nongauss.tables.number_text import unit_key
+from nongauss.tables.kinds import decode, decode_target, flat, kind_of
+from nongauss.tables.number_text import is_currency, read_numbers, unit_key
 from nongauss.tables.target_numbers import CLASS_WORDS, GRADE_WORDS, MOST_LABELS, PERCENT_NOTE, numbers_kind
-from nongauss.tables.words import is_named, known_order
+from nongauss.tables.words import is_named, known_order, typed
 
 FloatArray = NDArray[np.float64]
 
@@ -85,7 +86,7 @@ def understand_target(
     cannot have, naming the first.
     """
     raw = one_column(column).reset_index(drop=True)
-    found = decode(name or "target", raw)
+    found = decode_target(name or "target", raw)
     asked = _asked(kind, levels, counted, censored)
     if found.missing.all():
         return TargetKind(ColumnKind.CONSTANT, "It holds no value at all.")
@@ -146,8 +147,7 @@ def _asked(
 
 def _seen(raw: pd.Series[Any], column: Column, name: str, inputs: InputTable | None) -> TargetKind:
     """What a column (N,) with a value at least is by its look and its name."""
-    # Pairs of numbers are two columns of inputs; as a target they are labels.
-    said = ("" if column.kind == "pair" else column.note, _lost(column))
+    said = (column.note, _lost(column))
     notes = tuple(f"Column {name!r} {one}." for one in said if one)
     if column.kind == "date":
         return replace(_of_dates(column), notes=notes)
@@ -157,10 +157,11 @@ def _seen(raw: pd.Series[Any], column: Column, name: str, inputs: InputTable | N
     if (values == values[0]).all():
         only = kind_of("number").shown(values[0], "", 0.0)
         return TargetKind(ColumnKind.CONSTANT, f"It holds only the value {only}.", notes=notes)
-    if column.kind == "clock":
-        notes = (*notes, f"Column {name!r} is read as hours: 1:30 is 1.5.")
+    unit = unit_key(column.unit[1:])
+    if column.kind == "clock" or column.unit[1:] == HOURS_BESIDE_SECONDS:
+        notes, unit = (*notes, f"Column {name!r} is read as hours: 1:30 is 1.5."), "h"
     rows = None if inputs is None else inputs.take(~column.missing)
-    seen = numbers_kind(values, name, unit=unit_key(column.unit[1:]), inputs=rows)
+    seen = numbers_kind(values, name, unit=unit, inputs=rows)
     return replace(seen, notes=(*notes, *seen.notes))
 
 
@@ -216,14 +217,14 @@ def _why_text(column: Column, labels: list[str], is_category: bool) -> str:
     """Why labels are too many to be the classes of a target, with the likely cause; "" where they are not."""
     assert column.codes is not None
     n, k = int((column.codes >= 0).sum()), len(labels)
-    numbers = pd.to_numeric(pd.Series(column.levels), errors="coerce").notna().to_numpy()
-    is_odd = ~np.array([*numbers, True])[column.codes]
-    if not is_category and 2 * int(is_odd.sum()) < n:
+    is_odd = ~np.array([*_are_numbers(column.levels), True])[column.codes]
+    if not is_category and 0 < 2 * int(is_odd.sum()) < n:
         row = int(np.argmax(is_odd))
         cell = column.levels[column.codes[row]]
         return (
             f"It holds numbers, but {cell!r} in row {row + 1} below the names ({int(is_odd.sum())} of {n} "
-            "cells are not numbers)."
+            f"cells are not numbers); if {cell!r} says that there is none, give "
+            f"--missing {typed(column.name, cell)}."
         )
     if k <= FEW_TEXTS or (k <= MOST_LABELS and 5 * k <= n):
         return ""
@@ -244,6 +245,14 @@ def _why_text(column: Column, labels: list[str], is_category: bool) -> str:
         cause = f"they are amounts of several units: it {note}"
     shown = ", ".join(repr(label) for label in labels[:3])
     return f"It holds {k} different texts in {n} rows ({shown}, …), too many for classes: likely {cause}."
+
+
+def _are_numbers(texts: Sequence[str]) -> NDArray[np.bool_]:
+    """Which texts (L,) are bare numbers, money or percent."""
+    found = read_numbers(texts)
+    keys = [unit_key(str(pattern)) for pattern in found.patterns]
+    plain = np.array([key in ("", "%") or is_currency(key) for key in keys], dtype=np.bool_)
+    return plain & ~(np.isnan(found.point) & np.isnan(found.comma))
 
 
 def _declared(asked: ColumnKind, seen: TargetKind, column: Column, levels: list[str]) -> TargetKind:

@@ -60,7 +60,8 @@ COUNT_TOO = (ColumnKind.COUNT, "It holds counts if it says how often something h
 def numbers_kind(values: FloatArray, name: str, *, unit: str = "", inputs: Any = None) -> TargetKind:
     """What numbers (N,) without gaps are, two different ones at least.
 
-    `unit`: what stood behind them, such as "%". `inputs`: a decoded table of the other columns.
+    `unit`: what stood behind them, such as "%"; what has another unit is no share. `inputs`: a decoded table
+    of the other columns.
     """
     levels, times = np.unique(values, return_counts=True)
     freq = times.astype(np.float64)
@@ -76,7 +77,7 @@ def numbers_kind(values: FloatArray, name: str, *, unit: str = "", inputs: Any =
     steps = _steps(levels, len(values), name)
     if steps:
         return _grades(levels, steps, (REAL_TOO, LABEL_TOO))
-    in_unit = levels[0] >= 0 and levels[-1] <= 1
+    in_unit = not unit and levels[0] >= 0 and levels[-1] <= 1
     spread = len(levels) >= _FEWEST_SHARES and levels[-1] - levels[0] >= _SHARE_SPREAD
     if in_unit and (spread or is_named(name, SHARE_WORDS)):
         return _share(levels, freq, 1.0)

@@ -227,11 +227,17 @@ def _start(found: re.Match[str]) -> float:
     return low + 1e-9 * (1 + abs(low)) * (bool(above) - bool(below))
 
 
+_POWERS = {"k": 1e3, "m": 1e6}
+_POWER = re.compile(r"(\d+(?:\.\d+)?)\s?([kKmM])\b")
+_SHARED_POWER = re.compile(r"^([^\dkKmM]*\d+(?:\.\d+)?)(\s*(?:-|–|to)\s*\d+(?:\.\d+)?)\s?([kKmM])\b")
+"""A range whose thousands or millions stand behind its second number alone."""
+
+
 def _without_money(label: str) -> str:
-    """A label without signs of money and marks between thousands; 25k as 25000."""
+    """A label without signs of money and marks between thousands; 25k as 25000, 30-40k as 30000-40000."""
     plain = re.sub(r"[$€£¥]|(?<=\d),(?=\d{3}\b)" if label[:1] not in "([" else r"[$€£¥]", "", label.strip())
-    plain = re.sub(r"(\d)\s?[kK]\b", r"\g<1>000", plain)
-    return re.sub(r"(\d)\s?[mM]\b", r"\g<1>000000", plain)
+    plain = _SHARED_POWER.sub(r"\1\3\2\3", plain)
+    return _POWER.sub(lambda one: f"{float(one[1]) * _POWERS[one[2].lower()]:.0f}", plain)
 
 
 def _mark(label: str) -> float | None:
@@ -260,10 +266,17 @@ def _repeated_signs(labels: Sequence[str]) -> list[float | None]:
     return [float(len(text)) for text in texts] if len(signs) == 1 and signs <= set(_SIGNS) else []
 
 
+_OF = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/|out of)\s*(\d+)(?:\s*stars?)?", re.IGNORECASE)
+_TITRE = re.compile(r"([<>≤≥]?)=?\s*1\s*:\s*(\d+)")
+
+
 def _out_of(labels: Sequence[str]) -> list[float | None]:
-    """The first number of "3/5" and "3 out of 5", of labels that all have the same second one."""
-    form = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/|out of)\s*(\d+)")
-    found = [match for match in map(form.fullmatch, map(str.strip, labels)) if match]
+    """The first number of "3/5", "3 out of 5" and "3.0 out of 5 stars", of labels that all have the same
+    second one; the second number of titres, 1:40 and <1:10."""
+    found = [match for match in map(_OF.fullmatch, map(str.strip, labels)) if match]
+    titres = [match for match in map(_TITRE.fullmatch, map(str.strip, labels)) if match]
+    if len(titres) == len(labels):
+        return [float(match[2]) * {"<": 0.999, ">": 1.001}.get(match[1], 1.0) for match in titres]
     if len(found) < len(labels) or len({match[2] for match in found}) != 1:
         return []
     return [float(match[1]) if float(match[1]) <= float(match[2]) else None for match in found]

@@ -25,7 +25,7 @@ from nongauss.tables.kinds.number import Number
 from nongauss.tables.kinds.pair import Pair
 from nongauss.tables.kinds.quantity import Quantity
 
-__all__ = ["KINDS", "Kind", "decode", "flat", "kind_of"]
+__all__ = ["KINDS", "Kind", "decode", "decode_target", "flat", "kind_of"]
 
 KINDS: tuple[Kind, ...] = (Code(), Number(), Quantity(), Date(), Clock(), Pair(), ChoiceList(), Label())
 """In the order in which they are asked."""
@@ -49,6 +49,13 @@ def decode(name: str, raw: Any) -> Column:
         if column is not None:
             return replace(column, note="; ".join(filter(None, [*cells.notes, column.note])))
     raise _refusal(cells)
+
+
+def decode_target(name: str, raw: Any) -> Column:
+    """The cells of a target: as `decode`, but that pairs of numbers, which are two columns, are labels."""
+    column = decode(name, raw)
+    labels = _BY_NAME["label"].decode(Cells(name, as_text(raw))) if column.kind == "pair" else None
+    return column if labels is None else labels
 
 
 def _asked(cells: Cells) -> Sequence[Kind]:

@@ -1,0 +1,86 @@
+"""Marks around numbers in texts: usual ones for unusual ones, and those that say something of a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+SYMBOLS = "$€£¥₹₽₩₺₪₫₴₦฿"
+_CODES = (
+    "USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|RON|BGN|RUB|UAH|TRY|ILS|BRL|MXN|ARS|CLP|"
+    "COP|ZAR|NGN|EGP|KRW|SGD|HKD|TWD|THB|IDR|MYR|PHP|VND|SAR|AED"
+)
+CURRENCY = rf"(?:US|AU|CA|HK|NZ|[CARS])?\$|[{SYMBOLS}]|(?:{_CODES})|Rs|Fr|[Kk]r|Kč|zł|Ft"
+"""A currency by its symbol or its code, as a regular expression."""
+
+_MARKS = (
+    ("[\u00a0\u2007\u2009\u202f]", " "),
+    ("[\u2212\u2013\uff0d]", "-"),
+    ("[’‘´`ʼ]", "'"),
+    ("￥", "¥"),
+    ("＄", "$"),
+    (r"([0-9]) ?[×·] ?10\^?([-+]?[0-9]+)$", r"\1e\2"),
+)
+"""Unusual blanks, minus signs and apostrophes, and the usual ones."""
+
+_BEFORE = (
+    r"(?:[<>≤≥]=?|~|≈|(?i:ca?|approx|circa|about|etwa|env)\.? "
+    r"|(?i:less than|more than|under|over|above|below|up to|at least|at most) )? *"
+)
+_BEHIND = r"[+*†‡]*|(?i:and|or) (?i:more|less|fewer|over|above|up|under|below|older|younger)"
+_MARKED = rf"^({_BEFORE})([-+(]*[^-+0-9]{{0,4}}[0-9.,].*?) *({_BEHIND})$"
+"""A number with a mark in front or behind that says something of it; the number is the second group."""
+
+_ERROR = r"^([-+]?[0-9][0-9.,' ]*?) *(?:±|\+/?-) *[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?( *[^-+±0-9]*)$"
+"""A number with its error ("3.1 ± 0.2 kg"); the number and the unit are the groups."""
+
+_LAKHS = "[0-9] ?(?i:lac|lakh)s?$"
+_OWED, _NORTH = "[0-9][.,][0-9]{2} S$", "[0-9] ?N$"
+_DEBIT, _CREDIT = r"^([0-9.,' ]*[.,][0-9]{2}) S$", r"^([-+]?[0-9.,' ]*[.,][0-9]{2}) H$"
+
+
+def usual_marks(cells: Any) -> Any:
+    """Cells with plain blanks, signs and apostrophes, trimmed, without the points of "Rs.5" and "100.-".
+
+    Without the quotation marks of spreadsheets, as in ="5" and '5, too; amounts owed ("12.50 S", for the
+    debit side of German accounts) are below 0, and "Cr" is a crore where other cells are in lakhs.
+    """
+    if not pc.all(pc.string_is_ascii(cells)).as_py():
+        for marks, plain in _MARKS:
+            cells = pc.replace_substring_regex(cells, pattern=marks, replacement=plain)
+    cells = pc.utf8_trim_whitespace(cells)
+    if _any(cells, "^[=\"']"):
+        cells = pc.replace_substring_regex(cells, pattern="^=?[\"'](.*?)[\"']?$", replacement=r"\1")
+    cells = pc.replace_substring_regex(cells, pattern=r"^(-?(?:Rs|Fr|[Kk]r))\.", replacement=r"\1")
+    cells = pc.replace_substring_regex(
+        cells, pattern=r"([0-9]) ?[xX*] ?10\^([-+]?[0-9]+)$", replacement=r"\1e\2"
+    )
+    if pc.any(pc.ends_with(cells, "-")).as_py():
+        cells = pc.replace_substring_regex(cells, pattern=rf"^({CURRENCY}) *-+$", replacement=r"\10")
+        cells = pc.replace_substring_regex(cells, pattern=r"([0-9])[.,]-+$", replacement=r"\1")
+        cells = pc.replace_substring_regex(cells, pattern=r"([.,][0-9]{2}) ?\+$", replacement=r"\1")
+    if _any(cells, _LAKHS):
+        cells = pc.replace_substring_regex(cells, pattern=r"([0-9]) ?(?i:cr)\.?$", replacement=r"\1 crore")
+    if _any(cells, _OWED) and not _any(cells, _NORTH):
+        cells = pc.replace_substring_regex(cells, pattern=_DEBIT, replacement=r"-\1")
+        cells = pc.replace_substring_regex(cells, pattern=_CREDIT, replacement=r"\1")
+    return cells
+
+
+def without_marks(cells: Any) -> tuple[Any, NDArray[np.bool_]]:
+    """The cells (L,) without marks that say something of their numbers ("<0.1", "3+", "12*", "5 ± 1"); which
+    of them had some."""
+    bare = cells
+    if _any(cells, r"^[<>≤≥~≈A-Za-z]|[+*†‡]$|[a-z] [a-z]+$"):
+        bare = pc.replace_substring_regex(bare, pattern=_MARKED, replacement=r"\2")
+    if _any(bare, r"[0-9] *(?:±|\+/?-) *[0-9]"):
+        bare = pc.replace_substring_regex(bare, pattern=_ERROR, replacement=r"\1\2")
+    return bare, np.asarray(pc.fill_null(pc.not_equal(bare, cells), False))
+
+
+def _any(cells: Any, pattern: str) -> bool:
+    """Does one of the cells match a pattern?"""
+    return bool(pc.any(pc.match_substring_regex(cells, pattern=pattern)).as_py())

@@ -1,0 +1,97 @@
+"""Numbers as accounts, laboratories, shops, sport and schools write them, and targets that hold such."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nongauss.tables.column import ColumnKind
+from nongauss.tables.files import read_table
+from nongauss.tables.kinds import decode, flat
+from nongauss.tables.target_kinds import understand_target
+from nongauss.tables.words import known_order
+
+READINGS = [
+    ("debit and credit sides", ["573.63 H", "243.54 S", "37.84 H"], [573.63, -243.54, 37.84]),
+    ("signs behind", ["807.22 -", "525.40 +", "37.16 +"], [-807.22, 525.4, 37.16]),
+    ("lakhs and crores", ["₹45.3 Lac", "₹1.20 Cr", "₹2 crore"], [45.3e5, 1.2e7, 2e7]),
+    ("pieces", ["12 ST", "1 ST", "40 ST"], [12.0, 1.0, 40.0]),
+    ("years and months", ["2y 3m", "5 yrs 6 mos", "8m", "4 years"], [2.25, 5.5, 8 / 12, 4.0]),
+    ("weeks and days", ["22w 0d", "27w6d"], [22 * 168.0, 27 * 168.0 + 144.0]),
+    (
+        "seconds beside minutes",
+        ["1:02.34", "58.07", "2:00.50"],
+        [62.34 / 3600, 58.07 / 3600, 120.5 / 3600],
+    ),
+]
+
+
+@pytest.mark.parametrize(("cells", "right"), [row[1:] for row in READINGS], ids=[row[0] for row in READINGS])
+def test_numbers_with_marks(cells, right):
+    column = decode("x", pd.Series(cells))
+    assert column.kind == "quantity"
+    np.testing.assert_allclose(column.values, right, rtol=1e-12)
+    again = flat(decode("x", pd.Series(cells[::-1])), "quantity", column.unit, 0.0)
+    np.testing.assert_allclose(again.values, right[::-1], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("cell", "right"), [("58.07", 58.07 / 3600), ("8 months", 8 / 12), ("243.54 S", -243.54)]
+)
+def test_a_new_row_alone_is_read_as_in_the_fit(cell, right):
+    fitted = next(cells for _, cells, values in READINGS if np.isclose(values, right).any())
+    form = decode("x", pd.Series(fitted)).unit
+    values = flat(decode("x", pd.Series([cell])), "quantity", form, 0.0).values
+    np.testing.assert_allclose(values, [right], rtol=1e-12)
+
+
+def test_errors_behind_numbers_are_dropped_and_said():
+    cells = [f"{i / 7:.2f} ± 0.1 kg" if i % 2 else f"{i / 7:.2f}±{i}" for i in range(20)]
+    column = decode("mass", pd.Series(cells))
+    np.testing.assert_allclose(column.values, [round(i / 7, 2) for i in range(20)])
+    assert "± 0.1 kg" in column.note
+
+
+def test_letters_behind_numbers_are_no_units_that_get_lost():
+    assert set(decode("class", pd.Series(["7a", "7b", "8a"] * 9)).levels) == {"7a", "7b", "8a"}
+
+
+def test_fractions_have_no_style_of_decimals(tmp_path):
+    path = tmp_path / "rooms.csv"
+    path.write_text("rooms;y\n" + "2,5;1\n3½;2\n4;3\n" * 9, encoding="utf-8")
+    np.testing.assert_allclose(decode("rooms", read_table(path)["rooms"]).values[:3], [2.5, 3.5, 4.0])
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ("<30k", "30-40k", "40-50k", "50-75k", "75k+"),
+        ("under $0.5M", "$0.5-1.5M", "$1.5-2M", "$2M+"),
+        ("<1:10", "1:10", "1:20", "1:160"),
+        ("1.0 out of 5 stars", "3.0 out of 5 stars", "5.0 out of 5 stars"),
+    ],
+)
+def test_orders_of_ranges_titres_and_stars(order):
+    assert known_order(sorted(order))[0] == order
+
+
+def test_durations_below_an_hour_are_no_shares():
+    cells = pd.Series([f"00:{i % 50:02d}:{7 * i % 60:02d}" for i in range(60)])
+    assert understand_target(cells, "duration").kind is not ColumnKind.SHARE
+    assert understand_target(cells.str[3:] + ".5", "lap").kind is not ColumnKind.SHARE
+
+
+def test_a_target_of_titres_keeps_those_below_the_limit():
+    found = understand_target(pd.Series(["1:20", "1:40", "<1:10", "1:80"] * 9), "titre")
+    assert found.kind is ColumnKind.GRADE
+    assert found.levels == ("<1:10", "1:20", "1:40", "1:80")
+
+
+def test_percent_beside_a_word_are_no_classes():
+    found = understand_target(
+        pd.Series(["absent", *(f"{40 + i % 45}%" for i in range(300)), "absent"] * 9), "score"
+    )
+    assert found.kind is not ColumnKind.LABEL
+    mostly = pd.Series([f"{40 + i % 45}%" if i % 12 else "absent" for i in range(400)])
+    found = understand_target(mostly, "score")
+    assert found.kind is ColumnKind.TEXT
+    assert "--missing score=absent" in found.reason
