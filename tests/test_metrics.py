@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
+from sklearn import config_context
+from sklearn.decomposition import PCA
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_pinball_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from tests.catalogue import diabetes_part
 from tests.predictive.test_combined import gaussians
 from tests.predictive.test_every_law import made
@@ -110,6 +115,39 @@ def test_scorers_drive_scikit_learn():
     share = metrics.coverage(y, fitted.predict_distribution(X))
     assert metrics.coverage_scorer(fitted, X, y) == pytest.approx(-abs(share - 0.9))
     assert repr(metrics.Scorer("interval_score", coverage=0.5)) == "Scorer('interval_score', coverage=0.5)"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_scorers_score_pipelines_and_searches():
+    X, y = diabetes_part(60)
+    model = nongauss.SparseGPRegressor(n_inducing=5, max_iter=5, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), PCA(2), model)
+    search = GridSearchCV(pipeline, {"pca__n_components": [1, 2]}, scoring=metrics.crps_scorer, cv=2)
+    fitted = search.fit(X, y).best_estimator_
+    rows = fitted["pca"].transform(fitted["standardscaler"].transform(X))
+    expected = -metrics.crps(y, fitted[-1].predict_distribution(rows))
+    assert metrics.crps_scorer(fitted, X, y) == metrics.crps_scorer(search, X, y) == pytest.approx(expected)
+    alone = make_pipeline(model).fit(X, y)
+    assert metrics.crps_scorer(alone, X, y) == metrics.crps_scorer(alone[0], X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_weights_are_routed_to_scorers_or_refused():
+    X, y = diabetes_part(60)
+    weight = np.arange(60) % 3.0
+    with config_context(enable_metadata_routing=True):
+        model = nongauss.SparseGPRegressor(n_inducing=5, max_iter=5, random_state=0)
+        model.set_fit_request(sample_weight=True)
+        given = {"params": {"sample_weight": weight}, "cv": 2, "error_score": "raise"}
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            cross_val_score(model, X, y, scoring=metrics.crps_scorer, **given)
+        weighted = cross_val_score(model, X, y, scoring=metrics.crps_scorer.set_score_request(), **given)
+        plain = cross_val_score(
+            model, X, y, scoring=metrics.crps_scorer.set_score_request(sample_weight=False), **given
+        )
+    law = model.fit(X[30:], y[30:], sample_weight=weight[30:]).predict_distribution(X[:30])
+    assert weighted[0] == pytest.approx(-metrics.crps(y[:30], law, sample_weight=weight[:30]))
+    assert plain[0] == pytest.approx(-metrics.crps(y[:30], law))
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from nongauss.core.errors import InputError
 from nongauss.predictive.distribution import (
@@ -147,6 +148,8 @@ def coverage(
 class Scorer:
     """A scikit-learn scorer: a score of a regressor's `predict_distribution`, higher is better.
 
+    It also scores a pipeline that ends in such a regressor, and a fitted search over either.
+
     `Scorer("interval_score", coverage=0.8)` passes options to that function; `crps_scorer`,
     `log_score_scorer`, `pinball_scorer`, `interval_score_scorer` and `coverage_scorer` use the defaults.
     The score for "coverage" is minus the distance of the share from `coverage`.
@@ -156,20 +159,45 @@ class Scorer:
         if name not in _SCORES:
             raise InputError(f"There is no score {name!r}; there are {', '.join(_SCORES)}.")
         self.name, self.options = name, options
+        self._sample_weight: bool | str | None = None
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """The score of a fitted regressor on rows X and targets y. Raises InputError."""
+        function, sign = _SCORES[self.name]
+        law = self._predicted(estimator, X)
+        found = float(function(y, law, **self.options, sample_weight=sample_weight))
+        if self.name == "coverage":
+            return -abs(found - float(self.options.get("coverage", 0.9)))
+        return sign * found
+
+    def _predicted(self, estimator: Any, X: Any) -> PredictiveDistribution:
+        """The law of the rows X by a regressor, by a pipeline that ends in one, or by a search's best one."""
+        if hasattr(estimator, "best_estimator_"):
+            return self._predicted(estimator.best_estimator_, X)
+        if hasattr(estimator, "steps"):
+            return self._predicted(estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X)
         if not hasattr(estimator, "predict_distribution"):
             raise InputError(
                 f"{type(estimator).__name__} has no predict_distribution, which the score {self.name!r} is "
                 "of; take a regressor of nongauss, or a score of point predictions."
             )
-        function, sign = _SCORES[self.name]
-        law = estimator.predict_distribution(X)
-        found = float(function(y, law, **self.options, sample_weight=sample_weight))
-        if self.name == "coverage":
-            return -abs(found - float(self.options.get("coverage", 0.9)))
-        return sign * found
+        law: PredictiveDistribution = estimator.predict_distribution(X)
+        return law
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """What scikit-learn's metadata routing may pass: `sample_weight`, once asked for or declined."""
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="sample_weight", alias=self._sample_weight)
+        return request
+
+    def set_score_request(self, *, sample_weight: bool | str | None = True) -> Scorer:
+        """This score with weights of rows (True, or the name that they are passed by) or without (False).
+
+        For scikit-learn's metadata routing. A score of which nothing was asked refuses weights (None).
+        """
+        out = Scorer(self.name, **self.options)
+        out._sample_weight = sample_weight
+        return out
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
