@@ -125,3 +125,13 @@ def test_a_new_process_loads_labels_with_one_lengthscale(tmp_path):
     command = [sys.executable, "-c", told, str(tmp_path / "m")]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.stdout == "AutoClassifier\n", ended.stderr[-300:]
+
+
+def test_ctrl_c_before_there_is_a_model_is_no_error_of_the_table(monkeypatch):
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nongauss.sparse_gp.classifier.SparseGPClassifier.fit", interrupt)
+    X, y = pockets(60)
+    with pytest.raises(KeyboardInterrupt):
+        AutoClassifier(candidates=["linear labels"], random_state=0).fit(X, y)

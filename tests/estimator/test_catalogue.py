@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -48,6 +49,25 @@ def test_fit_sets_the_common_attributes(entry):
     assert estimator.n_iter_ >= 1
     assert isinstance(estimator.converged_, bool)
     assert estimator.stop_reason_.endswith(".")
+
+
+@every
+def test_a_notebook_shows_what_was_fitted(entry):
+    estimator, _, _ = fitted(entry)
+    page = estimator._repr_html_()
+    assert "nongauss-told" in page
+    assert f"Model                {entry.name}" in page
+
+
+@every
+def test_a_fit_without_names_forgets_those_of_the_former(entry):
+    former, X, y = fitted(entry)
+    named = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    estimator = entry.make().fit(named, y)
+    assert list(estimator.feature_names_in_) == list(named)
+    estimator.fit(X, y)
+    assert not hasattr(estimator, "feature_names_in_")
+    assert_array_equal(entry.said(estimator, X), entry.said(former, X))
 
 
 @every_and_found

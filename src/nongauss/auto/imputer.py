@@ -179,6 +179,8 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
         self.n_features_in_ = first.n_features_in_
         if hasattr(first, "feature_names_in_"):
             self.feature_names_in_ = first.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         self.holds_training_rows_ = any(model.holds_training_rows_ for model in models.values())
 
     def transform(self, X: Any) -> Any:

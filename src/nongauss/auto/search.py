@@ -114,6 +114,8 @@ class Search:
         if not any(contender.is_in for contender in rivals):
             self._adopt(chosen, fitted)
         if not any(contender.is_in for contender in out):
+            if any(contender.why_out == STOPPED for contender in out):
+                raise KeyboardInterrupt
             reasons = "; ".join(f"{c.name}: {c.why_out}" for c in out)
             raise InputError(f"No candidate could be fitted to this table ({reasons}).")
         return out

@@ -176,9 +176,12 @@ def _brief(value: Any, limit: int = 60) -> str:
 
 
 def choice_lines(estimator: Any) -> list[tuple[str, str, str, str, str]]:
-    """Of a model chosen by evidence what was weighed: law, nats a row, error, share, why it was left out."""
+    """Of a model chosen by evidence what was weighed: law, nats a row, error, share, why it was left out.
+
+    What is weighed by other figures, as for missing cells, has no such lines.
+    """
     board = getattr(estimator, "leaderboard_", None)
-    if board is None:
+    if board is None or "log_density" not in board:
         return []
     names = ("candidate", "log_density", "standard_error", "weight", "why_left_out")
     return [
