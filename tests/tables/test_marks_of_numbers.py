@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from nongauss.core.errors import InputError
 from nongauss.tables.column import ColumnKind
 from nongauss.tables.files import read_table
 from nongauss.tables.kinds import decode, flat
@@ -95,3 +96,62 @@ def test_percent_beside_a_word_are_no_classes():
     found = understand_target(mostly, "score")
     assert found.kind is ColumnKind.TEXT
     assert "--missing score=absent" in found.reason
+
+
+UNITS = [
+    (["950ms", "1.2s", "700ms"], [950.0, 1200.0, 700.0], "ms"),
+    (["3 years", "18 months", "5 years"], [3.0, 1.5, 5.0], "years"),
+    (["3y", "5y", "6m"], [3.0, 5.0, 0.5], "y"),
+    (["500 B", "900B", "1.5 KB", "2 MB", "3.4 MB", "5 MB"], [5e-4, 9e-4, 1.5e-3, 2.0, 3.4, 5.0], "MB"),
+    (["5 kg", "3 kg", "700 g"], [5.0, 3.0, 0.7], "kg"),
+]
+
+
+@pytest.mark.parametrize(("cells", "right", "unit"), UNITS)
+def test_units_of_one_quantity_are_converted_to_the_most_frequent(cells, right, unit):
+    column = decode("x", pd.Series(cells))
+    np.testing.assert_allclose(column.values, right, rtol=1e-12)
+    assert column.unit[1:].replace("#", "").strip() == unit
+    assert f"converted to {unit!r}" in column.note
+    for cell, value in zip(cells, right, strict=True):
+        alone = flat(decode("x", pd.Series([cell])), "quantity", column.unit, 0.0)
+        np.testing.assert_allclose(alone.values, [value], rtol=1e-12)
+
+
+def test_other_quantities_in_new_rows_are_refused_beside_those_of_the_fit_too():
+    form = decode("x", pd.Series(["5 kg", "3 kg"])).unit
+    for cells in (["2 cm"], ["5 kg", "3 cm"]):
+        with pytest.raises(InputError, match="cm"):
+            flat(decode("x", pd.Series(cells)), "quantity", form, 0.0)
+
+
+def test_a_unit_of_two_quantities_is_not_converted():
+    assert "mixes the units" in decode("x", pd.Series(["5 d", "3 m", "1 m", "2 d"])).note
+
+
+SCALES = [
+    (("Disagree", "Neutral", "Agree"), "Don't know"),
+    (("En desacuerdo", "De acuerdo", "Muy de acuerdo"), "NS/NC"),
+    (("trifft nicht zu", "trifft eher zu", "trifft zu"), "keine Angabe"),
+]
+
+
+@pytest.mark.parametrize(("words", "none"), SCALES)
+def test_no_answer_beside_a_scale_is_missing_and_said(words, none):
+    column = decode("q", pd.Series([*words, none] * 9))
+    assert set(column.levels) == set(words)
+    assert column.missing.sum() == 9
+    assert none in column.lost
+    assert understand_target(pd.Series([*words, none] * 9), "q").levels == words
+
+
+@pytest.mark.parametrize("words", [("yes", "no"), ("red", "green", "blue"), ("no", "maybe", "unsure")])
+def test_no_answer_beside_other_labels_is_a_label(words):
+    assert "Don't know" in decode("q", pd.Series([*words, "Don't know"] * 9)).levels
+
+
+def test_no_answer_among_numbers_is_missing():
+    cells = [str(i % 7 + 1) if i % 4 else "Prefer not to say" for i in range(80)]
+    column = decode("q", pd.Series(cells))
+    assert column.kind == "quantity"
+    assert column.missing.sum() == 20

@@ -145,6 +145,22 @@ def test_codes_for_a_gap_near_other_values(value):
     assert bool(warned("gap", a=skewed)) == (value < 0)
 
 
+@pytest.mark.parametrize(
+    ("steps", "codes"),
+    [((1, 2, 3, 4, 5), (98, 99)), ((1, 2, 3, 4), (9,)), ((0, 1, 2, 3), (99,)), ((1, 2, 3, 4, 5), (-9, -8))],
+)
+def test_codes_of_surveys_for_no_answer(steps, codes):
+    x = rng.choice(steps, N).astype(float)
+    x[5 : 5 + 2 * len(codes)] = codes * 2
+    text = warned("gap", a=x)["a"]
+    assert all(f"--missing a={code}" in text for code in codes)
+
+
+@pytest.mark.parametrize("levels", [(0, 1, 2, 9), (-1, 0, 1, 2), (1, 2, 3, 5, 6, 7), (0, 1, 2, 3, 5, 8)])
+def test_counts_and_codes_are_no_missing_answers(levels):
+    assert warned("gap", a=rng.choice(levels, N).astype(float)) == {}
+
+
 def test_what_only_lies_far_out_stands_for_no_gap():
     skewed = rng.lognormal(0, 2, N)
     flags = np.where(rng.random(N) < 0.05, 1.0, 0.0)

@@ -14,6 +14,7 @@ from typing import Any
 from nongauss.cli.choose import REGRESSION, Choice
 from nongauss.tables.column import TargetKind
 from nongauss.tables.roles import ColumnRole
+from nongauss.tables.words import typed
 
 _WIDTH, _MARGIN = 100, 11
 _MOST_NAMED, _MOST_ALIKE, _MOST_LEVELS = 8, 3, 10
@@ -115,7 +116,7 @@ class Before:
             text += (
                 "."
                 if not found.order
-                else f" ({found.order}; --levels {','.join(found.levels[:2])},… to change it)."
+                else f" ({found.order}; --levels {typed(','.join(found.levels[:2]))},… to change it)."
             )
         near = [kind.value for kind, _ in found.near]
         if near and not found.declared:

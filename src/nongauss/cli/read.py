@@ -42,10 +42,11 @@ from nongauss.report.leak import told_of_dates
 from nongauss.tables.column import ColumnKind, TargetKind
 from nongauss.tables.files import read_table
 from nongauss.tables.frame import InputTable, read_input
+from nongauss.tables.gap_values import gap_warnings
 from nongauss.tables.hints import with_hints
 from nongauss.tables.kinds import decode_target
 from nongauss.tables.learn import told_once
-from nongauss.tables.roles import ColumnRole, gap_warnings, understand_columns
+from nongauss.tables.roles import ColumnRole, understand_columns
 from nongauss.tables.target_kinds import NUMBERS, target_values
 
 __all__ = ["NOTHING", "Declared", "Table", "load_table", "prepare"]
@@ -313,8 +314,8 @@ def _on_rows(rows: InputTable, n_dropped: int, y: Any, target: str, declared: De
     if n_dropped:
         out.append(f"{n_dropped:,} of {len(y) + n_dropped:,} rows have no {target!r} and were dropped.")
     values = np.asarray(y)
-    if values.dtype.kind == "f" and len(np.unique(values)) > 2:
-        out += [sentence for _, sentence in gap_warnings(values, target)]
+    if values.dtype.kind in "iuf" and len(np.unique(values)) > 2:
+        out += [sentence for _, sentence in gap_warnings(values.astype(np.float64), target)]
     return out if declared.censored else [*out, *hints_of_limits(rows, y, target)]
 
 

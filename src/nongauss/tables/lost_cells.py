@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nongauss.tables.number_text import MISSING_WORDS
+from nongauss.tables.scales import NO_ANSWER
+from nongauss.tables.words import known_order
 
 ENOUGH = 0.95
 """The share of a column's cells that must be values, so that the others count as missing."""
 
 _MOSTLY, _MOST_NAMED = 2 / 3, 5
+_FEWEST_STEPS = 3
 _LEAST = 0.5  # the share of values below which words for a gap may be labels like others
 
 _GAP_WORDS = MISSING_WORDS - {"no", "none", "nil"}
@@ -48,20 +51,35 @@ def _is_gap(text: str) -> bool:
 
 
 def marks_of_gaps(levels: Sequence[str]) -> NDArray[np.bool_]:
-    """Which labels (L,) are bare signs that stand for a gap.
+    """Which labels (L,) are bare signs that stand for a gap, or say that there is no answer beside a scale.
 
     "-" beside "+" is a label, and so it is beside a single other label, where it may say that there is none;
-    "?" says nothing there either.
+    "?" says nothing there either. "Don't know" is a label but where the others are a scale without it.
     """
+    gone = _bare_marks(levels)
+    answers = np.array([level.casefold() in NO_ANSWER for level in levels], dtype=np.bool_)
+    if not (answers & ~gone).any():
+        return gone
+    all_of, rest = (
+        [level for level, out in zip(levels, without, strict=True) if not out]
+        for without in (gone, gone | answers)
+    )
+    order = known_order(rest) if len(rest) >= _FEWEST_STEPS and known_order(all_of) is None else None
+    return gone | answers if order and not order[1].startswith("number") else gone
+
+
+def _bare_marks(levels: Sequence[str]) -> NDArray[np.bool_]:
+    """Which labels (L,) are bare signs that stand for a gap, see `marks_of_gaps`."""
+    nothing = np.zeros(len(levels), dtype=np.bool_)
     if BARE_MARKS.isdisjoint(levels):
-        return np.zeros(len(levels), dtype=np.bool_)
+        return nothing
     is_bare = np.array([level in BARE_MARKS for level in levels], dtype=np.bool_)
     others = [level for level, bare in zip(levels, is_bare, strict=True) if not bare]
     if not others or any(not any(map(str.isalnum, level)) for level in others):
-        return np.zeros(len(levels), dtype=np.bool_)
-    return (
-        is_bare if len(others) > 1 else np.array([level in ("?", "??") for level in levels], dtype=np.bool_)
-    )
+        return nothing
+    if len(others) > 1:
+        return is_bare
+    return np.array([level in ("?", "??") for level in levels], dtype=np.bool_)
 
 
 def named_cells(texts: Sequence[str], count: NDArray[np.intp], which: NDArray[np.bool_]) -> str:

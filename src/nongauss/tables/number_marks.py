@@ -42,11 +42,12 @@ _OWED, _NORTH = "[0-9][.,][0-9]{2} S$", "[0-9] ?N$"
 _DEBIT, _CREDIT = r"^([0-9.,' ]*[.,][0-9]{2}) S$", r"^([-+]?[0-9.,' ]*[.,][0-9]{2}) H$"
 
 
-def usual_marks(cells: Any) -> Any:
+def usual_marks(cells: Any, unit: str = "") -> Any:
     """Cells with plain blanks, signs and apostrophes, trimmed, without the points of "Rs.5" and "100.-".
 
     Without the quotation marks of spreadsheets, as in ="5" and '5, too; amounts owed ("12.50 S", for the
-    debit side of German accounts) are below 0, and "Cr" is a crore where other cells are in lakhs.
+    debit side of German accounts) are below 0, and "Cr" is a crore where other cells are in lakhs,
+    "900B" bytes where others are in KB, or their column is known to be in such a `unit`.
     """
     if not pc.all(pc.string_is_ascii(cells)).as_py():
         for marks, plain in _MARKS:
@@ -62,6 +63,8 @@ def usual_marks(cells: Any) -> Any:
         cells = pc.replace_substring_regex(cells, pattern=rf"^({CURRENCY}) *-+$", replacement=r"\10")
         cells = pc.replace_substring_regex(cells, pattern=r"([0-9])[.,]-+$", replacement=r"\1")
         cells = pc.replace_substring_regex(cells, pattern=r"([.,][0-9]{2}) ?\+$", replacement=r"\1")
+    if unit.endswith("B") or _any(cells, "[0-9] ?[KMGT]i?B$"):
+        cells = pc.replace_substring_regex(cells, pattern="([0-9])B$", replacement=r"\1 B")
     if _any(cells, _LAKHS):
         cells = pc.replace_substring_regex(cells, pattern=r"([0-9]) ?(?i:cr)\.?$", replacement=r"\1 crore")
     if _any(cells, _OWED) and not _any(cells, _NORTH):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from nongauss.tables.compound_text import PATTERNS, read_compound, with_decimals
 from nongauss.tables.number_marks import CURRENCY, SYMBOLS, usual_marks, without_marks
+from nongauss.tables.scales import NO_ANSWER
 
 POINT, COMMA = ".", ","
 """The two styles of numbers, by their decimal mark."""
@@ -94,7 +95,7 @@ _MISSING = (
     "not available|not applicable|not known|no data|no value|tbd|tba|k.a.|undefined|#value!|#div/0!|#ref!|"
     "err|error|overflow|overload|out of range"
 )
-MISSING_WORDS = frozenset(_MISSING.split("|"))
+MISSING_WORDS = frozenset(_MISSING.split("|")) | NO_ANSWER
 """What people write where there is no number, in lower case."""
 
 
@@ -165,7 +166,8 @@ def read_numbers(texts: Any, pattern: str = "", are_numbers: bool = False) -> Nu
     `pattern`: the unit of their column, if it is known; see `read_compound`. `are_numbers`: the column is
     known to hold numbers; see `with_decimals`.
     """
-    cells = usual_marks(texts if isinstance(texts, pa.Array) else pa.array(texts, pa.large_string()))
+    cells = pa.array(texts, pa.large_string()) if not isinstance(texts, pa.Array) else texts
+    cells = usual_marks(cells, pattern)
     fractions = np.zeros(len(cells), dtype=np.bool_)
     if pc.any(pc.match_substring_regex(cells, pattern="[0-9]/[0-9]|[½⅓⅔¼¾⅕-⅞]")).as_py():
         decimals = pa.array(with_decimals(cells.to_pylist(), are_numbers), cells.type)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Column, label_of
 from nongauss.tables.frame import InputTable
+from nongauss.tables.gap_values import gap_warnings
 from nongauss.tables.kinds import kind_of
 from nongauss.tables.kinds.code import CODE_WORDS
 from nongauss.tables.kinds.label import FEW_ROWS, MOST_LEVELS, order_of_features
@@ -64,16 +65,9 @@ TIME_WORDS = (
     *("time", "duration", "survival", "tenure", "lifetime", "followup", "futime", "days", "day", "weeks"),
     *("week", "months", "month", "years", "stop", "tte", "pfs", "os", "lenfol"),
 )
-ROUND = (
-    {float(10**k - 1) for k in range(2, 10)} | {float(10**k) for k in range(6, 13)} | {99.9, 999.9, 9999.9}
-)
-"""Sizes of numbers by which gaps are written: 99, 999, ..., and 1e6 to 1e12."""
-
 MANY_LABELS, FEWEST_ROWS_A_LABEL = 20, 3
 """More labels than this, of fewer rows each on average, are left out: they cost more than they tell."""
 
-_FEW_TIMES, _ONE_CELL = 3, 1000.0
-_NEAR, _NEIGHBOURS = 0.25, 5.0
 _LOOK = 200
 _WORDS_OF_TEXT = 4.0
 _DISTINCT_OF_TEXT = 0.5
@@ -234,52 +228,6 @@ def _label_role(column: Column, name: str, *, use: bool) -> ColumnRole:
         f"out with --ignore {typed(name, listed=True)} if they are names."
     )
     return replace(role, warnings=(("many labels", warning),))
-
-
-def gap_warnings(values: FloatArray, name: str) -> tuple[tuple[str, str], ...]:
-    """A warning of the lowest and of the highest value, if they lie apart as values for a gap do.
-
-    Far out: the empty stretch beside them is as long as the range of all other values, and they occur three
-    times, or are written as gaps are (999); or it is 1,000 times as long. What is written as gaps are and
-    occurs three times (-1 beside numbers that are not negative, 0, 99) need be no farther than `_is_code`.
-    """
-    out = []
-    for end, rest_of in ((values.min(), values > values.min()), (values.max(), values < values.max())):
-        rest = values[rest_of]
-        low, high = float(rest.min()), float(rest.max())
-        gap = min(abs(low - end), abs(high - end))
-        count = len(values) - len(rest)
-        spread = high - low
-        often = (count >= _FEW_TIMES and len(np.unique(rest[:_LOOK])) > _FEW_LEVELS) or abs(end) in ROUND
-        is_far = gap >= spread * (1.0 if often else _ONE_CELL) or _is_code(end, count, rest)
-        if spread <= 0 or count > 0.5 * len(values) or not is_far:
-            continue
-        rows = f"{count} rows" if count > 1 else "one row"
-        out.append(
-            (
-                "gap",
-                f"Column {name!r} holds {end:.12g} in {rows}, far from all others ({low:.6g} to {high:.6g}): "
-                f"if it stands for a gap, give --missing {typed(name, f'{end:.12g}')}.",
-            )
-        )
-    return tuple(out)
-
-
-def _is_code(end: float, count: int, rest: FloatArray) -> bool:
-    """Is a value beyond all others (R,) written as gaps are, repeated, and not the next of them?
-
-    A round negative one beside numbers that are none; else 0 or nines, a quarter of the range of the others
-    away, and five times as far as any two neighbours of these are apart.
-    """
-    levels = np.unique(rest)
-    if count < _FEW_TIMES or len(levels) <= _FEW_LEVELS:
-        return False
-    if end < 0 <= levels[0]:
-        return -end in ROUND or end in (-1.0, -9.0)
-    if end != 0 and abs(end) not in ROUND:
-        return False
-    gap = min(abs(levels[0] - end), abs(levels[-1] - end))
-    return bool(gap >= max(_NEAR * (levels[-1] - levels[0]), _NEIGHBOURS * np.diff(levels).max()))
 
 
 @dataclass(frozen=True)

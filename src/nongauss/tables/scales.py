@@ -1,4 +1,4 @@
-"""Scales of words that everyone knows: answers of surveys, marks, sizes, in seven languages."""
+"""Scales of words that everyone knows: answers of surveys, marks, sizes, in a dozen languages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SCALES: dict[str, str] = {
     " < moderate, medium < moderately severe < severe, serious, major, high"
     " < very severe, critical, extreme, life threatening < fatal, death, dead",
     "education": "none, no schooling, uneducated < preschool < primary, primary school, elementary,"
-    " elementary school < middle school, lower secondary, junior high"
+    " elementary school < middle school, lower secondary, junior high, less than high school"
     " < high school, secondary, secondary school, hs grad, upper secondary, high school graduate"
     " < some college < associate, associates, associate degree < bachelor, bachelors, undergraduate, college,"
     " university, bachelor degree < master, masters, graduate, postgraduate, master degree"
@@ -42,6 +42,15 @@ SCALES: dict[str, str] = {
     " < dissatisfied, unsatisfied < somewhat dissatisfied, slightly dissatisfied"
     " < neutral, neither, neither satisfied nor dissatisfied < somewhat satisfied, slightly satisfied"
     " < satisfied < very satisfied, extremely satisfied, completely satisfied",
+    "frequency in two weeks": "not at all < several days < more than half the days < nearly every day",
+    "extent": "not at all, not at all likely, not at all satisfied"
+    " < slightly, a little, a little bit, slightly likely"
+    " < somewhat, moderately, to some extent, somewhat likely, moderately likely"
+    " < quite, quite a bit, very, very likely < extremely, very much, extremely likely, completely",
+    "expectations": "far below expectations, well below expectations"
+    " < below expectations, does not meet expectations, below, needs improvement"
+    " < meets expectations, meets, met expectations < exceeds expectations, exceeds, above expectations"
+    " < far exceeds expectations, greatly exceeds expectations, well above expectations, outstanding",
     "importance": "unimportant, not important, not at all important < slightly important"
     " < moderately important, somewhat important < important < very important < extremely important",
     "happiness": "very unhappy < unhappy < neutral < happy < very happy",
@@ -68,15 +77,16 @@ SCALES: dict[str, str] = {
     " < algo en desacuerdo < neutral, ni de acuerdo ni en desacuerdo, indeciso < algo de acuerdo"
     " < de acuerdo < totalmente de acuerdo, muy de acuerdo",
     "agreement in Italian": "per niente daccordo, totalmente in disaccordo, completamente in disaccordo"
-    " < in disaccordo, non sono daccordo < abbastanza in disaccordo"
+    " < in disaccordo, non sono daccordo, poco daccordo < abbastanza in disaccordo"
     " < neutrale, né daccordo né in disaccordo, indeciso < abbastanza daccordo < daccordo"
     " < totalmente daccordo, completamente daccordo, molto daccordo",
     "agreement in Portuguese": "discordo totalmente, discordo completamente < discordo"
     " < discordo parcialmente < neutro, nem concordo nem discordo, indeciso < concordo parcialmente"
     " < concordo < concordo totalmente, concordo completamente",
-    "agreement in Dutch": "helemaal mee oneens, zeer mee oneens < oneens, mee oneens < enigszins mee oneens"
+    "agreement in Dutch": "helemaal mee oneens, zeer mee oneens, helemaal oneens, zeer oneens"
+    " < oneens, mee oneens < enigszins mee oneens"
     " < neutraal, niet mee eens en niet mee oneens < enigszins mee eens < eens, mee eens"
-    " < helemaal mee eens, zeer mee eens",
+    " < helemaal mee eens, zeer mee eens, helemaal eens, zeer eens",
     "quality in German": "sehr schlecht, ungenügend < schlecht, mangelhaft < ausreichend, mäßig"
     " < mittel, mittelmäßig, durchschnittlich, befriedigend < gut < sehr gut < ausgezeichnet, hervorragend",
     "quality in French": "très mauvais, très mauvaise, très mal < mauvais, mauvaise, mal, médiocre"
@@ -108,6 +118,12 @@ SCALES: dict[str, str] = {
     " < souvent < très souvent < presque toujours < toujours",
     "frequency in Spanish": "nunca < casi nunca < rara vez, raramente < a veces, algunas veces"
     " < a menudo, frecuentemente, con frecuencia < muy a menudo < casi siempre < siempre",
+    "agreement in Norwegian and Danish": "helt uenig < uenig, litt uenig"
+    " < nøytral, verken enig eller uenig, hverken enig eller uenig < enig, litt enig < helt enig",
+    "agreement in Swedish": "instämmer inte alls < instämmer inte < neutral, varken eller < instämmer"
+    " < instämmer helt",
+    "agreement in Polish": "zdecydowanie nie < raczej nie < trudno powiedzieć, ani tak ani nie < raczej tak"
+    " < zdecydowanie tak",
     "frequency in Italian": "mai < quasi mai < raramente < a volte, qualche volta < spesso < molto spesso"
     " < quasi sempre < sempre",
     "frequency in Portuguese": "nunca < quase nunca < raramente < às vezes, por vezes"
@@ -131,3 +147,19 @@ SCALES: dict[str, str] = {
     "size in Spanish": "muy pequeño < pequeño, pequeña < mediano, mediana < grande < muy grande",
 }
 """Words from lowest to highest, as one writes them in lower case; those between commas share a place."""
+
+_NO_ANSWER = (
+    "don't know|dont know|do not know|don’t know|dk|dk/na|dk/nr|don't know / no answer"
+    "|can't say|cannot say|no answer|not answered|no response|not stated|not specified|not sure / don't know"
+    "|prefer not to say|prefer not to answer|prefer not to disclose|would rather not say|rather not say"
+    "|refused|refuse|declined|declined to answer|refused to answer|choose not to answer|not applicable|n/a"
+    "|does not apply|weiß nicht|weiss nicht|weiß ich nicht|keine angabe|keine angaben|k. a.|k.a."
+    "|keine antwort|keine ahnung|entfällt|ne sait pas|je ne sais pas|nsp|sans opinion|sans réponse"
+    "|ne se prononce pas|ns/nr|ns/nc|ns / nc|no sabe|no sabe / no contesta|no sabe/no contesta"
+    "|no sé|no contesta|no aplica|prefiero no contestar|non so|non sa|non risponde|preferisco non rispondere"
+    "|non applicabile|não sei|não sabe|não responde|não se aplica|prefiro não responder|weet niet"
+    "|weet ik niet|geen antwoord|geen mening|niet van toepassing|vet ej|vet inte|vet ikke|ved ikke"
+    "|en osaa sanoa|nie wiem|trudno powiedzieć|nevím|не знаю|затрудняюсь ответить|bilmiyorum"
+)
+NO_ANSWER = frozenset(_NO_ANSWER.split("|"))
+"""What people write who answer neither this nor that, in lower case."""

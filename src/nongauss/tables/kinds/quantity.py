@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from nongauss.tables.number_text import (
     two_readings,
     unit_key,
 )
+from nongauss.tables.unit_families import in_unit
 
 _SAMPLE = 200  # different texts, of which none is a number: no column of numbers
 _DAY = np.timedelta64(86_400_000_000, "us")
@@ -166,15 +167,16 @@ def as_numbers(column: Column, form: str = "") -> Column:
     True and False become 1 and 0, words such as "unknown" missing cells. Raises InputError naming the first
     row with other text, and for another unit.
     """
-    parts = form[1:] in PATTERNS and column.codes is not None
-    if not parts:
-        _check_unit(column, form)
+    parts = (form[1:] in PATTERNS or form.endswith("B")) and column.codes is not None
+    ratio = 1.0 if parts else _ratio(column, form)
     reread = column.values is None or parts or (form and column.unit and column.unit[0] != form[0])
     if not reread or column.codes is None:
-        return Column(column.name, column.values, kind="number", lost=column.lost)
+        values = column.values if column.values is None or ratio == 1.0 else column.values * ratio
+        return Column(column.name, values, kind="number", lost=column.lost)
     texts = column.levels
     count = np.bincount(column.codes[column.codes >= 0], minlength=len(texts))
-    known = read_numbers(texts, form[1:], are_numbers=True).of_style(form[:1] or POINT)
+    found = read_numbers(texts, form[1:], are_numbers=True)
+    known = found.of_style(form[:1] or POINT) * _ratios(found, form)
     truth = {"True": 1.0, "False": 0.0}
     table = np.array([truth.get(text, number) for text, number in zip(texts, known, strict=True)])
     lost = np.isnan(table)
@@ -190,14 +192,32 @@ def as_numbers(column: Column, form: str = "") -> Column:
     return Column(column.name, values, kind="number", lost=named_cells(texts, count, lost))
 
 
-def _check_unit(column: Column, form: str) -> None:
-    """Raises InputError for cells of another unit than those of the fit."""
-    mine, its = form[1:], column.unit[1:]
-    if unit_key(mine) and unit_key(its) and unit_key(mine) != unit_key(its):
+def _ratio(column: Column, form: str) -> float:
+    """What one of the unit of new cells is in that of the fit. Raises InputError for another quantity."""
+    mine, its = column.unit[1:], form[1:]
+    keys = unit_key(mine), unit_key(its)
+    if not all(keys) or keys[0] == keys[1]:
+        return 1.0
+    ratios = in_unit(keys[:1], keys[1])
+    if not ratios:
         raise InputError(
-            f"Column {column.name!r} had the form {mine!r} when the model was fitted, but has {its!r} now "
+            f"Column {column.name!r} had the form {its!r} when the model was fitted, but has {mine!r} now "
             "(# is the number); give it in the same unit."
         )
+    return ratios[keys[0]]
+
+
+def _ratios(found: NumberTexts, form: str) -> NDArray[np.float64]:
+    """What one of the unit of each text (L,) is in that of the fit; NaN for another quantity."""
+    its = unit_key(form[1:])
+    if not its or form[1:] in PATTERNS:
+        return np.ones(len(found.patterns))
+    keys = {pattern: unit_key(str(pattern)) for pattern in set(found.patterns)}
+    table = {
+        pattern: 1.0 if key in ("", its) else in_unit((key,), its).get(key, np.nan)
+        for pattern, key in keys.items()
+    }
+    return np.array([table[pattern] for pattern in found.patterns])
 
 
 def _joint_form(first: str, second: str) -> str:
@@ -271,6 +291,16 @@ _FLAGS = {"h", "l"}
 """Flags behind values of a laboratory, high and low."""
 
 
+def _converted(
+    patterns: pd.Series[int], keys: Mapping[str, str], by_key: pd.Series[int], style: str
+) -> tuple[str, str]:
+    """The form of numbers in several units of one quantity, the most frequent first in `by_key`; the note."""
+    often = {key: str(patterns[[p for p in keys if keys[p] == key]].idxmax()) for key in by_key.index}
+    main, *others = (often[key].replace(MARK, "").strip() for key in by_key.index)
+    shown = ", ".join(f"{unit!r} ({n})" for unit, n in zip(others, by_key.iloc[1:], strict=True))
+    return style + often[by_key.index[0]], f"has cells in {shown}, converted to {main!r}"
+
+
 def _one_unit(found: NumberTexts, values: NDArray[np.float64], count: NDArray[np.intp], style: str) -> _Units:
     """The unit of most texts (L,) that have one; bare numbers count as of that unit."""
     counted = ~np.isnan(values) & (count > 0)
@@ -289,6 +319,11 @@ def _one_unit(found: NumberTexts, values: NDArray[np.float64], count: NDArray[np
     main = str(with_unit.index[0])
     if with_unit.sum() < (1 - ENOUGH) * total and not is_known_unit(main):
         main = ""
+    ratios = in_unit(map(str, with_unit.index), main) if main and len(with_unit) > 1 else {}
+    if ratios:
+        form, note = _converted(patterns, keys, with_unit, style)
+        ratio = np.array([ratios.get(keys.get(pattern, ""), 1.0) for pattern in found.patterns])
+        return _Units(form, values * ratio, note)
     own = {pattern for pattern, key in keys.items() if key in ("", main)}
     values = np.where([pattern in own for pattern in found.patterns], values, np.nan)
     named = patterns[[pattern for pattern, key in keys.items() if key == main]]
