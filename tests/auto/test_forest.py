@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeRegressor
 
-from nongauss import AutoRegressor
+from nongauss import AutoClassifier, AutoRegressor
 from nongauss.auto import forest as module
 from nongauss.auto.forest import grow
+from nongauss.core.errors import InputError
 
 
 @pytest.fixture(autouse=True)
@@ -76,3 +78,27 @@ def test_counts_and_amounts_with_zeros_have_a_forest_on_their_constant_law(monke
         truth = rate[300:] if name == "constant count" else 1.8 * rate[300:]
         assert np.corrcoef(mean, truth)[0, 1] > 0.9
         assert (again.predict_distribution(X[300:]).cdf(np.full(100, -0.5)) == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("names", "judged"),
+    [
+        (["forest"], {"constant count", "forest"}),
+        (["linear, local law", "forest"], {"constant", "linear", "linear, local law", "forest"}),
+    ],
+)
+def test_laws_that_stand_on_others_may_be_named_as_the_leaderboard_has_them(names, judged):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = rng.poisson(np.exp(X[:, 0])).astype(float)
+    model = AutoRegressor(candidates=names, random_state=0).fit(X, y)
+    assert set(model.leaderboard_["candidate"]) == judged
+    with pytest.raises(InputError, match="no candidate"):
+        model.set_params(calibrate=False).fit(X, y)
+
+
+def test_a_forest_of_labels_may_be_named():
+    X, y = load_iris(return_X_y=True)
+    model = AutoClassifier(candidates=["forest labels"], random_state=0).fit(X[::3], y[::3])
+    assert set(model.leaderboard_["candidate"]) == {"constant labels", "forest labels"}
+    assert model.weights_["forest labels"] > 0.5

@@ -45,8 +45,8 @@ from nongauss.tables.labels import labels_of
 from nongauss.tables.learn import learn
 from nongauss.tables.target_kinds import understand_target
 
-FOREST = "forest labels"
-"""The forest's own law of the classes."""
+FOREST, WITHOUT_COLUMNS = "forest labels", "constant labels"
+"""The forest's own law of the classes; their shares."""
 
 FEWEST_FOREST = 30
 """Rows from which a forest is grown."""
@@ -154,11 +154,16 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         read = self._read(X, y, sample_weight, {})
         rows = read.rows
         search = self._search(rows, read.judge, clock, keeps=True)
-        chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], self.candidates)
-        search.later = int(self.candidates == "auto" and len(rows) >= FEWEST_FOREST)
+        asked = self.candidates
+        names = [asked] if isinstance(asked, str) else list(asked)
+        has_forest = asked == "auto" or FOREST in names
+        if FOREST in names:  # it is judged beside the shares of the classes
+            asked = [WITHOUT_COLUMNS, *(name for name in names if name != FOREST)]
+        chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], asked)
+        search.later = int(has_forest and len(rows) >= FEWEST_FOREST)
         contenders = search.run(chosen, screen=self.candidates == "auto")
         self._judged(contenders, read)
-        if self.candidates == "auto":
+        if has_forest:
             contenders += self._forest(search, rows_judged(contenders, rows), len(read.classes))
         self._judged(search.use_rest(contenders), read)
         give_shares(contenders, rows.weight)

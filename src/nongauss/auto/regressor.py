@@ -80,9 +80,10 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         Seconds for the whole fit. The most promising candidates come first; those for which there is no
         time are listed in `leaderboard_`.
     candidates : "auto" or list of str, default "auto"
-        Names as in `leaderboard_`, to compare only these.
+        Names as in `leaderboard_`, to compare only these and, with `calibrate`, what stands on them: local
+        laws, and on the model without columns, `constant`, the forest.
     calibrate : bool, default True
-        Whether to try local laws, and to calibrate the mixture on left-out rows.
+        Whether to try local laws and a forest, and to calibrate the mixture on left-out rows.
     kind : {"auto", "real", "positive", "zeros", "share", "count"}, default "auto"
         Kind of the target: real numbers; numbers above 0; above 0 with exact zeros; between 0 and 1;
         counts. "auto": detected. For counts, rounded real numbers are tried as well.
@@ -196,7 +197,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         beside = {"exposure": exposure, "censoring": censoring, "y_upper": y_upper}
         read = self._read(X, y, sample_weight, beside)
         rows = read.rows
-        chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], self.candidates)
+        chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], self._bases_named(read.kind))
         if read.is_constant:
             chosen = _only_constant(chosen)
         if read.is_censored:
@@ -245,10 +246,18 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         law: PredictiveDistribution = self._limits.law(left_out)
         return law
 
+    def _bases_named(self, kind: str) -> Sequence[str] | str:
+        """The candidates that are asked for; a local law or a forest by that on which it stands."""
+        names: Sequence[str] | str = self.candidates
+        if names == "auto" or not self.calibrate:
+            return names
+        return [base_of(name, kind) for name in ([names] if isinstance(names, str) else names)]
+
     def _kind_of(self, y: FloatArray) -> str:
         """The kind of target: as it was said, by the candidates that were named, or by its look."""
         if self.kind == "auto":
-            return target_kind(y, self.candidates)
+            names = [] if isinstance(self.candidates, str) else self.candidates
+            return target_kind(y, [name.removesuffix(LOCAL) for name in names if name != FOREST])
         kind, low, high = said_kind(self.kind, y)
         whole = kind != COUNT or bool((y == np.round(y)).all())
         if not (y.min() >= low and y.max() <= high and whole):
