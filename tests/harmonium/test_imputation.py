@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 
 import nongauss
 from nongauss import Harmonium
@@ -125,3 +126,20 @@ def test_main_directions_of_many_features_tell_cells_as_all_features_do(monkeypa
         numbers = [(out[name] - full[name])[lost[name]].abs().mean() for name in ("size", "many", "also")]
         errors[most] = np.array([*numbers, (out["kind"] != full["kind"])[lost["kind"]].mean()])
     assert (errors[2] < 1.15 * errors[8] + 0.02).all()
+
+
+def test_rows_without_any_cell_are_filled_alike():
+    """The law of a row is not a matter of chance: of two modes a median was in either."""
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(60)
+    X = np.column_stack([z, 2.0 * z, rng.poisson(np.exp(z))]) + 0.3 * rng.standard_normal((60, 3))
+    X[::6] = np.nan
+    filled = Harmonium(random_state=0).fit(X).impute(X)[::6]
+    assert (np.ptp(filled, axis=0) < 0.3 * np.nanstd(X, axis=0)).all()
+
+
+@pytest.mark.filterwarnings("ignore:X has columns that are ignored", "ignore:Gaps stay")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_row_of_which_nothing_is_told_is_left_as_it_is():
+    row = np.array([[np.nan, 1.0]])
+    assert_array_equal(Harmonium(random_state=0).fit(row).impute(row), row)

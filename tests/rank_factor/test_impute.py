@@ -319,3 +319,39 @@ def test_probabilities_of_labels_are_those_of_the_largest_score():
     drawn = (scores[:, None] + rng.standard_normal((2, 200_000, 3))).argmax(axis=2)
     share = np.stack([(drawn == level).mean(axis=1) for level in range(3)], axis=1)
     assert np.allclose(label_probabilities(scores), share, atol=0.005)
+
+
+@pytest.mark.parametrize("kind", ["a lone one", "three of them"])
+@pytest.mark.filterwarnings("ignore:.*so far from all other values")
+def test_values_before_far_cells_are_not_spread_over_the_gap(kind):
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(200)
+    X = np.column_stack([10.0 + 3.0 * z, z + 0.1 * rng.standard_normal(200), z])
+    gaps = X.copy()
+    gaps[:40, 0] = np.nan
+    far = [50] if kind == "a lone one" else [50, 60, 70]
+    gaps[far, 0] = [1e9, -1e7, 1e12][: len(far)]
+    law = RankFactorAnalysis(random_state=0).fit(gaps).impute_distribution(gaps)[0]
+    low, high = law.interval(0.9).T
+    true = X[:40, 0]
+    assert np.mean((low > true.min() - 3.0) & (high < true.max() + 3.0)) > 0.95
+    assert np.mean((low <= true) & (true <= high)) > 0.8
+
+
+def test_times_that_are_filled_are_as_exact_as_those_that_were_there():
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(60)
+    start = pd.Timestamp("2020-01-01")
+    table = pd.DataFrame(
+        {
+            "minutes": start + pd.to_timedelta(np.round(1e5 * z), unit="min"),
+            "hours": start + pd.to_timedelta(6 * np.round(40 * z), unit="h"),
+            "spans": pd.to_timedelta(np.round(np.exp(3 + z)), unit="min"),
+            "z": z,
+        }
+    )
+    table.iloc[::4, :3] = pd.NaT
+    filled = RankFactorAnalysis(random_state=0).fit(table).impute(table)
+    assert (filled["minutes"] == filled["minutes"].dt.floor("min")).all()
+    assert (filled["hours"] == filled["hours"].dt.floor("h")).all()
+    assert (filled["spans"] == filled["spans"].dt.floor("min")).all()

@@ -268,7 +268,8 @@ class ChainLearner:
         for block in self.layout:
             if block.kind == "real":
                 at = block.place
-                left = np.maximum((sums.squares[at] + spent[at]) / np.maximum(sums.present[at], 1e-12), 1e-8)
+                seen = np.maximum(sums.present[at], 1e-12)
+                left = np.where(seen > 1e-12, np.maximum((sums.squares[at] + spent[at]) / seen, 1e-8), 1.0)
                 factor[at] = np.minimum(1.0 / np.sqrt(left), largest / params.scale[at])
         variance *= factor[:, None] ** 2
         self.state = self.state._replace(

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nongauss.core.errors import InputError
+from nongauss.harmonium.clipped_scale import clipped_scale, reaches_beyond, with_clipped_scales
 from nongauss.harmonium.config import MOST_SAMPLED
 from nongauss.harmonium.exponential_families import RANGES, Array, Layout, totals_of
 from nongauss.harmonium.visible_units import UnitCoder, VisibleUnit, unit_coder
@@ -22,11 +23,11 @@ from nongauss.tables.column import Column
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import check_width, n_rows_of
 from nongauss.tables.labels import LabelCoder, class_target, labels_of
-from nongauss.tables.learn import OfTarget, as_source, learn
+from nongauss.tables.learn import Learned, OfTarget, as_source, learn
 from nongauss.tables.rows import canonical_sparse
 from nongauss.tables.source import Encoded, Part, Sample, Source, first_rows, itself, naming, weight_of
 from nongauss.tables.sparse import SparseTable
-from nongauss.tables.target import TargetScaler, TargetSummary, scaled_target, target_of
+from nongauss.tables.target import TargetScaler, TargetSummary, scaled_target, target_of, validate_target
 
 GAP = np.float32(3e38)
 """Stands for a missing cell while rows are put in order."""
@@ -167,6 +168,8 @@ def read_table(
     learned = learn(source, estimator_name, readers.get(labels), warn=False)
     coder = unit_coder(learned, views, sp.issparse(X))
     target = _target_coder(learned.target, labels, estimator_name)
+    if source.in_memory:
+        coder, target = _unmoved_by_far_cells(coder, target, learned, source, estimator_name)
     encoded = source.map(EncodeUnits(coder, target, estimator_name))
     first: Sample = encoded.sum(_first_rows, None if source.in_memory else MOST_SAMPLED)
     columns = learned.columns
@@ -180,6 +183,27 @@ def read_table(
         return HarmoniumTable(coder, rows, target, all_rows)
     (part,) = source.each(itself)
     return HarmoniumTable(coder, rows, target, all_rows, part, learned.encoder)
+
+
+def _unmoved_by_far_cells(
+    coder: UnitCoder,
+    target: LabelCoder | TargetScaler | None,
+    learned: Learned,
+    source: Source,
+    estimator_name: str,
+) -> tuple[UnitCoder, LabelCoder | TargetScaler | None]:
+    """Units and target of a table in memory on scales that a few far cells do not move."""
+    (part,) = source.each(itself)
+    weight = weight_of(part)
+    if not isinstance(part.X, SparseTable):
+        coder = with_clipped_scales(
+            coder, learned.columns, lambda: coder.table.raw(part.X, estimator_name), weight
+        )
+    if isinstance(target, TargetScaler) and reaches_beyond(learned.target.outputs[0]):
+        (y,), kept = validate_target(part.y, len(weight), estimator_name, warn=False)[0].T, weight > 0
+        scale = clipped_scale(y[kept], weight[kept], learned.target.outputs[0].scale())
+        target = TargetScaler.of_scales([scale])
+    return coder, target
 
 
 def _target_coder(learned: Any, labels: str, estimator_name: str) -> LabelCoder | TargetScaler | None:

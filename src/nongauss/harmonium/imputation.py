@@ -153,13 +153,26 @@ def _readout(
 
     if len(score) < 3 or not features.shape[1]:
         return Readout(np.zeros((features.shape[1] + 1, 1)), 1.0, 0.0)
-    model = RidgeCV(np.logspace(-1, 4, 6)).fit(features @ basis, score)
-    left, slope = score - model.predict(features @ basis), basis @ model.coef_
-    variance = float(left @ left / len(left)) * (1.0 + 1.0 / len(left))
+    parts = features @ basis
+    model = RidgeCV(np.logspace(-1, 4, 6)).fit(parts, score)
+    left, slope = score - model.predict(parts), basis @ model.coef_
+    variance = _left_variance(left, parts, float(model.alpha_))
     told = float(((spread * slope) ** 2).sum(axis=1).mean())
     shared = min(1.0, MOST_SHARED * variance / told) if told > 0 else 0.0
     weights = np.append(slope, model.intercept_)[:, None]
     return Readout(weights, float(np.sqrt(max(variance - shared * told, 1e-6))), float(np.sqrt(shared)))
+
+
+def _left_variance(left: FloatArray, parts: FloatArray, penalty: float) -> float:
+    """Mean square error of new cells by a ridge regression on `parts` (n, R) that leaves `left` (n,).
+
+    Its p degrees of freedom are missing in the error of its own cells, and add as much to that of others:
+    |left|^2 / (n - p) (1 + p / n) (Hastie, Tibshirani and Friedman 2009, sections 3.4 and 7.4).
+    """
+    n = len(left)
+    squares = np.linalg.svd(parts - parts.mean(axis=0), compute_uv=False) ** 2
+    p = min(1.0 + float((squares / (squares + penalty)).sum()), 0.5 * n)
+    return float(left @ left) / (n - p) * (1.0 + p / n)
 
 
 def _by_value(margin: Margin) -> bool:
@@ -198,25 +211,32 @@ def complete(
 ) -> list[OrderedCells | LabelCells]:
     """What the `missing` cells (N, J) may be, given encoded rows (N, D) and which of their units are missing.
 
-    n joint draws (None: as many as usual). Features are drawn from their law given the seen cells, so that
-    cells of a row that hang on one feature are drawn together.
+    n joint draws; None: as many as usual, for laws alone. Features are drawn from their law given the seen
+    cells, so that cells of a row that hang on one feature are drawn together.
     """
-    n = N_DRAWS if n is None else n
     mean, spread = _features(machine, *encoded)
     hashes = row_hashes(*encoded)
-    noise, own_noise = RowNoise(hashes, seed), RowNoise(hashes, seed + OWN_SALT)
-    K = mean.shape[1]
-    draws, own = [], []
-    for _ in range(n):
-        own.append(own_noise.uniform(len(reader.margins)))
-        if machine.units == "binary":
-            draws.append((noise.uniform(K) < mean).astype(np.float64))
-        else:
-            draws.append(mean + spread * noise.normal(K))
+    own_noise = RowNoise(hashes, seed + OWN_SALT)
+    places = _places(RowNoise(hashes, seed), mean.shape[1], n)
+    own = [own_noise.uniform(len(reader.margins)) for _ in places]
+    if machine.units == "binary":
+        draws = [(place < mean).astype(np.float64) for place in places]
+    else:
+        draws = [mean + spread * ndtri(place) for place in places]
     return [
         _cells(margin, readout, np.flatnonzero(missing[:, j]), mean, draws, [each[:, j] for each in own])
         for j, (margin, readout) in enumerate(zip(reader.margins, reader.readouts, strict=True))
     ]
+
+
+def _places(noise: RowNoise, n_features: int, n: int | None) -> FloatArray:
+    """Places (S, N, K) of S draws of the features in their laws; n is None: spread evenly over each law.
+
+    Of S independent draws a feature of probability .45 is on in S / 4 or S / 2, and a law that has a mode for
+    each would have its median in either, by chance (McKay, Beckman and Conover 1979: Latin hypercubes).
+    """
+    places = np.stack([noise.uniform(n_features) for _ in range(N_DRAWS if n is None else n)])
+    return places if n is not None else (places.argsort(axis=0).argsort(axis=0) + 0.5) / N_DRAWS
 
 
 def _cells(

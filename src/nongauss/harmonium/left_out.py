@@ -36,6 +36,9 @@ MOST_ERRORS = 64
 LEAST_SPREAD = 1e-3
 """Smallest standard deviation of the errors, as a share of that of the target."""
 
+FAR = 20.0
+"""Standardised targets beyond this tell nothing of the errors, of which a few such would be all."""
+
 UNSEEN_WIDTH = 3.0
 """One row more has an error that is unlike the others: it is so many times as wide as they are."""
 
@@ -117,11 +120,13 @@ def errors_of(
 ) -> LeftOutErrors:
     """The line of y on f by weighted least squares, and the law of what it leaves.
 
-    Of no rows the law is the standard normal one. The slope is kept between 0 and 2: scores of few rows may
-    be chance.
+    Targets beyond `FAR` are left out. Of no rows the law is the standard normal one. The slope is kept
+    between 0 and 2: scores of few rows may be chance.
     """
-    if not len(f):
+    near = np.abs(y) <= FAR
+    if not near.any():
         return LeftOutErrors(0.0, 0.0, np.zeros(1), np.ones(1), np.ones(1))
+    f, y, weight = f[near], y[near], weight[near]
     share = weight / weight.sum()
     middle = share @ f
     spread = share @ (f - middle) ** 2

@@ -19,6 +19,7 @@ from nongauss.tables.column import Column
 from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.kinds.label import FEW_ROWS
+from nongauss.tables.kinds.quantity import SPAN
 from nongauss.tables.rows import bits_of, content_hash, mixed_bits, rounded
 
 FloatArray = NDArray[np.float64]
@@ -35,8 +36,14 @@ TIED = 0.02
 _LARGE = 1e307
 """Differences of such numbers may be beyond a double."""
 
+BULK = (0.1, 0.9)
+"""Shares of cells below and up to the bulk of a column of numbers."""
+
 OUTERMOST = 0.25
 """Part of the share of the last stretch beyond which all numbers have one score."""
+
+TIME_ERROR, TENTH = 1e-4, 0.1
+"""Part of a step of time by which days as doubles may be off; decimal steps in which people write days."""
 
 MOST_DIGITS = 6
 """Decimals up to which values are taken for rounded."""
@@ -163,8 +170,8 @@ class Margin:
         """Values as multiples of the step."""
         if not self.step:
             return values
-        out: FloatArray = np.round(np.round(values / self.step) * self.step, MOST_DIGITS)
-        return out
+        out: FloatArray = np.round(values / self.step) * self.step
+        return np.round(out, MOST_DIGITS) if self.step == round(self.step, MOST_DIGITS) else out
 
 
 def learn_margins(
@@ -234,6 +241,8 @@ def _margin(flat: int, code: ColumnCode, column: Column, weight: FloatArray) -> 
     step = 0.0 if labels else _step_of(x)
     if code.kind == "date" and code.part.startswith("day"):
         step = 1.0
+    elif code.kind == "date" or (code.part == SPAN and step < TENTH):
+        step = _step_of_time(x + origin)
     elif code.kind == "clock" and np.allclose(60.0 * x, np.round(60.0 * x), rtol=0.0, atol=1e-6):
         step = 1.0 / 60.0  # times of whole minutes
     return Margin(
@@ -258,11 +267,8 @@ def _line(x: FloatArray, mass: FloatArray, n_cells: float) -> tuple[FloatArray, 
     upper = np.cumsum(share)
     lower = upper - share
     jumps = share >= max(TIED, 2.0 / n_cells)
-    kept = jumps.copy()
     middle = 0.5 * (lower + upper)
-    cell = np.floor(middle * np.clip(n_cells / CELLS_A_KNOT, LEAST_KNOTS, MOST_KNOTS))
-    kept |= np.append(True, cell[1:] != cell[:-1])
-    kept[[0, -1]] = True
+    kept = _are_knots(x, middle, jumps, n_cells)
     edges, below = [], []
     for value, low, high, mid, jump in zip(
         x[kept], lower[kept], upper[kept], middle[kept], jumps[kept], strict=True
@@ -281,12 +287,39 @@ def _line(x: FloatArray, mass: FloatArray, n_cells: float) -> tuple[FloatArray, 
     return np.array(edges), np.maximum.accumulate(np.clip(below, 0.0, 1.0))
 
 
+def _are_knots(
+    x: FloatArray, middle: FloatArray, jumps: NDArray[np.bool_], n_cells: float
+) -> NDArray[np.bool_]:
+    """Which values (Q,), whose places are `middle`, are edges: ends, jumps, one for so many cells.
+
+    Both sides of a gap wider than the bulk of the values, too: else the values before a lone far one would be
+    spread over the gap.
+    """
+    cell = np.floor(middle * np.clip(n_cells / CELLS_A_KNOT, LEAST_KNOTS, MOST_KNOTS))
+    kept: NDArray[np.bool_] = jumps | np.append(True, cell[1:] != cell[:-1])
+    low, high = np.interp(BULK, middle, x)
+    with np.errstate(over="ignore"):
+        is_gap = (np.diff(x) > high - low) & (high > low)
+    kept[:-1] |= is_gap
+    kept[1:] |= is_gap
+    kept[[0, -1]] = True
+    return kept
+
+
 def _step_of(x: FloatArray) -> float:
     """The power of ten, 1 at most, of which all values are multiples; 0 where there is none."""
     with np.errstate(over="ignore", invalid="ignore"):
         for digits in range(MOST_DIGITS + 1):
             if np.array_equal(np.round(x, digits), x):
                 return float(10.0**-digits)
+    return 0.0
+
+
+def _step_of_time(days: FloatArray) -> float:
+    """The day, hour, minute or second of which all times are multiples; 0 where there is none."""
+    for step in (1.0, 1.0 / 24.0, 1.0 / 1440.0, 1.0 / 86_400.0):
+        if np.abs(days / step - np.round(days / step)).max() < TIME_ERROR:
+            return step
     return 0.0
 
 

@@ -33,6 +33,8 @@ from nongauss.tables.unit_families import in_unit
 
 _SAMPLE = 200  # different texts, of which none is a number: no column of numbers
 _DAY = np.timedelta64(86_400_000_000, "us")
+SPAN = f"{POINT}{MARK} days"
+"""The unit of spans of time."""
 
 
 @dataclass(frozen=True)
@@ -245,7 +247,7 @@ def _is_span(cells: Cells) -> bool:
 def _spans(cells: Cells) -> Column:
     """Spans of time in days."""
     spans = pd.to_timedelta(pd.Series(cells.raw)).to_numpy(dtype="timedelta64[us]")
-    return Column(cells.name, spans / _DAY, kind=Quantity.name, unit=f"{POINT}{MARK} days")
+    return Column(cells.name, spans / _DAY, kind=Quantity.name, unit=SPAN)
 
 
 def _texts_of(cells: Cells) -> tuple[NDArray[np.intp], Any, NDArray[np.float64]]:

@@ -1,0 +1,90 @@
+"""Scales that a few far cells do not move, and what the other rows of such tables get."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from nongauss import HarmoniumClassifier, HarmoniumRegressor
+from nongauss.harmonium.clipped_scale import clipped_scale, reaches_beyond
+from nongauss.harmonium.data import read_table
+from nongauss.tables.kinds.number import Moments
+
+
+def scale_of(x, weight=None):
+    x = np.asarray(x, float)
+    weight = np.ones(len(x)) if weight is None else weight
+    return clipped_scale(x, weight, Moments.of(x, weight).scale())
+
+
+@pytest.fixture(scope="module")
+def near():
+    return 10.0 + 3.0 * np.random.default_rng(0).standard_normal(199)
+
+
+@pytest.mark.parametrize("far", [1e3, 1e9, -1e9, 1e300])
+def test_a_far_cell_moves_the_scale_by_what_its_clipped_value_does(near, far):
+    scale = scale_of(np.append(near, far))
+    m, s = scale.centre, abs(scale.step)
+    clipped = np.clip(np.append(near, far), m - 5 * s, m + 5 * s)
+    assert_allclose([clipped.mean(), clipped.std()], [m, s], rtol=1e-5)
+    assert abs(m - near.mean()) < 0.1 * near.std()
+    assert 1.0 < s / near.std() < 1.1
+
+
+def test_the_direction_is_that_of_the_clipped_cells(near):
+    low = np.append(np.exp(-near / 5.0), -1e9)
+    assert scale_of(low).step > 0.0
+    assert_allclose(scale_of(-low).step, -scale_of(low).step, rtol=1e-5)
+
+
+def test_weights_are_repetitions_to_the_width_of_the_bulk(near):
+    x, weight = np.append(near[:40], 1e6), np.append(np.full(40, 3.0), 1.0)
+    again = np.append(np.repeat(near[:40], 3), 1e6)
+    assert_allclose(scale_of(x, weight).centre, scale_of(again).centre, rtol=1e-5)
+    assert_allclose(scale_of(x, weight).step, scale_of(again).step, rtol=1e-5)
+
+
+def test_a_column_whose_bulk_is_one_value_keeps_its_scale():
+    x = np.append(np.zeros(194), np.arange(1.0, 7.0))
+    assert scale_of(x) == Moments.of(x, np.ones(200)).scale()
+
+
+def test_columns_without_far_cells_keep_their_scale(near):
+    assert not reaches_beyond(Moments.of(near, np.ones(199)))
+    assert reaches_beyond(Moments.of(np.append(near, 1e9), np.ones(200)))
+    X = np.column_stack([near, near**2])
+    units = read_table(
+        X, None, None, views=None, labels="none", in_memory=True, estimator_name="test"
+    ).coder.units
+    for unit, column in zip(units, X.T, strict=True):
+        assert_allclose(unit.unit * unit.mean, column.mean(), rtol=1e-12)
+        assert_allclose(abs(unit.unit * unit.sd), column.std(), rtol=1e-12)
+
+
+def table(seed, n):
+    rng = np.random.default_rng(seed)
+    f = rng.standard_normal(n)
+    return f[:, None] + rng.standard_normal((n, 4)), f + 0.3 * rng.standard_normal(n)
+
+
+@pytest.mark.filterwarnings("ignore:.*so far from all other values")
+def test_other_rows_are_told_as_well_beside_far_cells():
+    X, f = table(0, 200)
+    new, g = table(1, 400)
+    dirty = X.copy()
+    dirty[[0, 1, 2, 3], [0, 1, 2, 3]] = [1e9, -1e9, 1e6, 1e12]
+    clean = HarmoniumClassifier(random_state=0).fit(X, f > 0).score(new, g > 0)
+    assert HarmoniumClassifier(random_state=0).fit(dirty, f > 0).score(new, g > 0) > clean - 0.03
+
+
+@pytest.mark.filterwarnings("ignore:.*so far from all other values")
+def test_a_far_target_leaves_the_others_as_they_are():
+    X, f = table(0, 200)
+    new, g = table(1, 400)
+    far = np.append(1e9, f[1:])
+    errors = []
+    for y in (f, far):
+        law = HarmoniumRegressor(2, random_state=0).fit(X, y).predict_distribution(new)
+        low, high = law.interval(0.9).T
+        errors.append([np.sqrt(np.mean((law.mean - g) ** 2)), np.mean(high - low)])
+    assert_allclose(errors[1], errors[0], rtol=0.15)
