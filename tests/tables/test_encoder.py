@@ -197,3 +197,10 @@ def test_two_labels_are_one_column_and_a_missing_one_is_nan(view):
     np.testing.assert_array_equal(cells[:, :4], [[nan] * 4, [0, 0, 0, 1]])
     np.testing.assert_array_equal(cells[0, 4:], grade[0])
     assert np.isnan(cells[1, 4:]).all()
+
+
+def test_the_input_columns_of_flat_ones_are_found_once():
+    """Wide tables ask for them once a column: 5,000 words took 25 million steps."""
+    encoder = encoder_of(np.eye(4))
+    assert encoder.places == (0, 1, 2, 3)
+    assert encoder.places is encoder.places

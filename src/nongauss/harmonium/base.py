@@ -232,8 +232,8 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
         Of the chain graph by importance sampling row by row, and so for rows with gaps, which are integrated
         out.
 
-        Real columns count by the density of their encoded (standardised) values, counts given their sum, three
-        labels or more by a binary unit each, as if several could be at once.
+        Real columns count by the density of their encoded (standardised) values, counts given their sum,
+        three labels or more by a binary unit each, as if several could be at once.
         Raises InputError.
         """
         encoded, missing = self._encoded(X)

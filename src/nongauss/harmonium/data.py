@@ -361,5 +361,4 @@ def decode(coder: UnitCoder, units: Array) -> Array:
             better = value > best[:, j]
             out[better, j], best[:, j] = count[j], np.maximum(best[:, j], value)
             count[j] += 1
-    first: list[int] = [coder.table.places.index(place) for place in range(coder.n_features)]
-    return out[:, first]
+    return out[:, np.unique(coder.table.places, return_index=True)[1]]

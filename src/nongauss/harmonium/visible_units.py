@@ -210,8 +210,11 @@ def unit_coder(table: Learned, views: Any, is_sparse: bool = False) -> UnitCoder
     layout: list[UnitBlock] = []
     by_view = resolve_views(views, len(names), names)
     told: set[int] = set()
+    of_place: dict[int, list[int]] = {}
+    for j, column in enumerate(columns):
+        of_place.setdefault(column.place, []).append(j)
     for view, (chosen, kind) in by_view.items():
-        flat = [j for place in chosen for j, column in enumerate(columns) if column.place == place]
+        flat = [j for place in chosen for j in of_place.get(place, ())]
         told.update(flat)
         own = _view_units(columns, flat, kind, view)
         for name in KINDS:

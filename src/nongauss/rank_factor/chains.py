@@ -62,7 +62,10 @@ class Mixing(NamedTuple):
 
     def worst(self, names: list[str], n_sweeps: int) -> str | None:
         """What a user is told where the chains have not mixed; None where they have."""
-        remedy = f"raise `max_iter` (now {n_sweeps}), or lower `n_factors` or `epsilon`"
+        remedy = (
+            f"raise `max_iter` (now {n_sweeps}), lower `n_factors` or `epsilon`, or, where columns are many "
+            'more than rows, take inference="vb", whose intervals come from refits'
+        )
         if np.isnan(self.r_hat).all():
             return f"The chains are too short to tell whether they have mixed; {remedy}."
         number = int(np.nanargmax(self.r_hat))

@@ -54,7 +54,7 @@ class TableEncoder:
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise ValueError("names of other columns")
 
-    @property
+    @cached_property
     def places(self) -> tuple[int, ...]:
         """The number of the input column that each flat column comes from, in the order of these columns.
 
