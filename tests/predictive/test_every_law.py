@@ -1,11 +1,12 @@
 """What every law of the package serves: scores, some of its rows, frames, probabilities of intervals."""
 
+import pickle
 from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from tests.predictive import laws
 from tests.predictive.test_combined import Hurdle, gaussians
@@ -56,11 +57,17 @@ def masses(name, mean):
     return likelihood.predictive(latent, np.full(latent.shape, 0.3), psi)
 
 
+def poisson_log_prob(y, f):
+    return stats.poisson.logpmf(y, np.exp(f))
+
+
+def plain_log_prob(y, f):
+    return -0.5 * (y - f) ** 2
+
+
 def grid(support):
     """A law of which only a function is known."""
-    if support == "count":
-        return GridDistribution(lambda y, f: stats.poisson.logpmf(y, np.exp(f)), support, M, V)
-    return GridDistribution(lambda y, f: -0.5 * (y - f) ** 2, support, M, V)
+    return GridDistribution(poisson_log_prob if support == "count" else plain_log_prob, support, M, V)
 
 
 def cells(x):
@@ -294,3 +301,37 @@ def test_what_cannot_be_asked_is_said():
         law.crps([0.0, np.nan, 0.0])
     with pytest.raises(InputError, match="q must be"):
         law.to_frame((0.5, 2.0))
+
+
+@EVERY
+def test_another_process_gets_the_same_law(name):
+    law = made(name)
+    again = pickle.loads(pickle.dumps(law))
+    assert_array_equal(again.mean, law.mean)
+    assert_array_equal(again.variance, law.variance)
+    assert_array_equal(again.cdf(0.7), law.cdf(0.7))
+    assert_array_equal(again.log_prob(1.0), law.log_prob(1.0))
+    assert_array_equal(again[[2, 0]].quantile([0.1, 0.8]), law[[2, 0]].quantile([0.1, 0.8]))
+    assert_array_equal(again.sample(2, random_state=0), law.sample(2, random_state=0))
+
+
+@EVERY
+def test_of_no_rows_nothing_is_said(name):
+    law = made(name)[[]]
+    outputs = law.mean.shape[1:]
+    assert (
+        law.mean.shape == law.variance.shape == law.cdf(1.0).shape == law.quantile(0.5).shape == (0, *outputs)
+    )
+    assert law.quantile([0.1, 0.8]).shape == law.interval(0.9).shape == (0, 2, *outputs)
+    assert law.sample(3).shape == (0, 3, *outputs)
+    assert law.crps(np.empty((0, *outputs))).shape == (0, *outputs)
+    assert law.log_prob(np.empty((0, *outputs))).shape == (0,)
+    assert len(law.to_frame()) == len(law[:5]) == 0
+
+
+@EVERY
+@pytest.mark.parametrize("far", [1e300, -1e300])
+def test_what_is_too_far_to_be_told_from_impossible_is_no_nan(name, far):
+    law = made(name)
+    for said in (law.log_prob(far), law.cdf(far), law.survival(far)):
+        assert not np.isnan(said).any()

@@ -18,8 +18,9 @@ from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.estimator.base import NongaussEstimator
 from nongauss.predictive.combined import mixture
+from nongauss.predictive.composed import shifted
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
-from nongauss.predictive.mixture import GaussianMixtureDistribution, shifted
+from nongauss.predictive.mixture import GaussianMixtureDistribution
 from nongauss.sparse_gp.classifier import SparseGPClassifier
 from nongauss.sparse_gp.estimator import SparseGPRegressor
 from nongauss.sparse_gp.left_out import left_out_law, left_out_probabilities, n_parameters

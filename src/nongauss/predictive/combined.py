@@ -155,7 +155,7 @@ class MixtureDistribution(_OfParts):
 
     def _take(self, rows: npt.NDArray[np.intp]) -> MixtureDistribution:
         """The mixtures of the rows of these numbers: those rows of each of a part's laws."""
-        starts = (np.arange(0, len(part), len(self)) for part in self._parts)
+        starts = (np.arange(0, len(part), len(self) or 1) for part in self._parts)
         parts = [
             part._take((start[:, None] + rows).ravel())
             for part, start in zip(self._parts, starts, strict=True)
@@ -251,7 +251,7 @@ class MixtureDistribution(_OfParts):
     ) -> list[FloatArray]:
         """What each part says of the target, repeated for each of its laws."""
         target = checked_target(y, self._shape)
-        n_laws = (len(part) // len(self) for part in self._parts)
+        n_laws = (len(part) // max(len(self), 1) for part in self._parts)
         return [
             say(part, np.tile(target, (n, *(1,) * (target.ndim - 1))))
             for part, n in zip(self._parts, n_laws, strict=True)
@@ -259,6 +259,8 @@ class MixtureDistribution(_OfParts):
 
     def _by_law(self, of_parts: Sequence[FloatArray]) -> FloatArray:
         """Values of all parts' rows, by law and row: (C, N, ...)."""
+        if not len(self):
+            return np.empty((len(self._shares), 0, *of_parts[0].shape[1:]))
         return np.concatenate(
             [own.reshape(len(own) // len(self), len(self), *own.shape[1:]) for own in of_parts]
         )

@@ -74,6 +74,19 @@ class _OfGaussians(PredictiveDistribution):
         return self._variance.copy()
 
 
+def shifted(law: GaussianMixtureDistribution, by: FloatArray) -> GaussianMixtureDistribution:
+    """The law of y + by, by (N,), of one number a row."""
+
+    def components(rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        log_weights, means, sds = (np.asarray(part) for part in law._components(rows))
+        return log_weights, means + by[rows, None, None], sds
+
+    mean = law._mean + by[:, None]
+    return GaussianMixtureDistribution(
+        mean, law._variance, components, squeeze=law._squeeze, n_components=law.n_components
+    )
+
+
 @final
 class LogNormalDistribution(_OfGaussians):
     """y > 0 whose logarithm is a mixture of Gaussians, `inner`."""

@@ -151,7 +151,7 @@ class PredictiveDistribution(ABC):
         if values.ndim == 2:
             return pd.DataFrame(values, columns=names, index=self.index)
         columns = pd.MultiIndex.from_product([range(values.shape[2]), names], names=["output", "figure"])
-        flat = np.moveaxis(values, 2, 1).reshape(len(self), -1)
+        flat = np.moveaxis(values, 2, 1).reshape(len(self), len(columns))
         return pd.DataFrame(flat, columns=columns, index=self.index)
 
     def _repr_html_(self) -> str:

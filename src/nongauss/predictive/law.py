@@ -293,7 +293,8 @@ class GridDistribution(RowwiseDistribution):
 
     def _row_log_prob(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
         parts = [
-            self._log_density(y[i : i + 1000, None], rows[i : i + 1000])[:, 0] for i in range(0, len(y), 1000)
+            self._log_density(y[i : i + 1000, None], rows[i : i + 1000])[:, 0]
+            for i in range(0, len(y) or 1, 1000)
         ]
         return np.maximum(np.concatenate(parts), _LOWEST)  # a value of the support is never impossible
 
@@ -313,13 +314,15 @@ class GridDistribution(RowwiseDistribution):
         if self._support == "count":
             return super()._inner_quantiles(levels)
         middle = np.cumsum(self._mass, axis=1) - 0.5 * self._mass
-        return np.stack([np.interp(levels, *row) for row in zip(middle, self._grid, strict=True)])
+        found = [np.interp(levels, *row) for row in zip(middle, self._grid, strict=True)]
+        return np.reshape(found, (len(self), len(levels)))
 
     def _draw(self, f: FloatArray, rows: npt.NDArray[np.intp], rng: np.random.Generator) -> FloatArray:
         """From the predictive distribution itself: the latent draws are not needed."""
         total = np.cumsum(self._mass, axis=1)
         uniform = rng.random(f.shape)
-        place = np.stack([np.searchsorted(row, u) for row, u in zip(total, uniform, strict=True)])
+        found = [np.searchsorted(row, u) for row, u in zip(total, uniform, strict=True)]
+        place = np.reshape(found, uniform.shape).astype(np.intp)
         return np.take_along_axis(self._grid, np.minimum(place, _FINE - 1), axis=1)
 
 

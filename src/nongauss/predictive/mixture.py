@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -191,6 +192,11 @@ class GaussianMixtureDistribution(PredictiveDistribution):
             n_components=self._n_components,
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """With all components as arrays: another process may not know the function that gives them."""
+        every = self._of(np.arange(len(self))) if len(self) else (np.empty((0, 1, 1)),) * 3
+        return self.__dict__ | {"_components": partial(_some, every)}
+
     def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray, FloatArray]]:
         """The rows in blocks of at most `_BLOCK_NUMBERS` numbers (but one row at least)."""
         height = max(1, _BLOCK_NUMBERS // max(1, self.n_components * self._mean.shape[1]))
@@ -219,7 +225,7 @@ class GaussianMixtureDistribution(PredictiveDistribution):
     def _of(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The components of some rows, from those of all where these are kept."""
         kept = self._all()
-        return self._asked(rows) if kept is None else (kept[0][rows], kept[1][rows], kept[2][rows])
+        return self._asked(rows) if kept is None else _some(kept, rows)
 
     def _asked(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The components of some rows, computed now. Raises ValueError for those of other rows."""
@@ -242,6 +248,13 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         return checked_target(y, self._mean.shape)
 
 
+def _some(
+    every: tuple[FloatArray, FloatArray, FloatArray], rows: npt.NDArray[np.intp]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Some rows of log weights, means and standard deviations."""
+    return every[0][rows], every[1][rows], every[2][rows]
+
+
 def standard_normal(n_rows: int) -> GaussianMixtureDistribution:
     """N(0, 1) in each of N rows."""
 
@@ -251,19 +264,6 @@ def standard_normal(n_rows: int) -> GaussianMixtureDistribution:
 
     one = np.ones((n_rows, 1))
     return GaussianMixtureDistribution(0.0 * one, one, components, squeeze=True, n_components=1)
-
-
-def shifted(law: GaussianMixtureDistribution, by: FloatArray) -> GaussianMixtureDistribution:
-    """The law of y + by, by (N,), of one number a row."""
-
-    def components(rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        log_weights, means, sds = (np.asarray(part) for part in law._components(rows))
-        return log_weights, means + by[rows, None, None], sds
-
-    mean = law._mean + by[:, None]
-    return GaussianMixtureDistribution(
-        mean, law._variance, components, squeeze=law._squeeze, n_components=law.n_components
-    )
 
 
 def of_scores(

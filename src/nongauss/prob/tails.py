@@ -44,7 +44,8 @@ def log_normal_interval(a: ArrayLike | float, b: ArrayLike | float) -> Array:
     low, high = np.where(flip, -b, a), np.where(flip, -a, b)
     top, bottom = log_ndtr(high), log_ndtr(low)
     with np.errstate(invalid="ignore"):
-        out: Array = np.asarray(top + log1mexp(np.minimum(bottom - top, 0.0)))
+        inner = top + log1mexp(np.minimum(bottom - top, 0.0))
+    out: Array = np.where(np.isneginf(top), -np.inf, inner)  # so far out that neither end has a logarithm
     near = np.maximum(np.abs(low), np.abs(high)) < 0.5  # where erf, which is odd, keeps more digits
     lower, upper = (erf(np.where(near, end, 0.0) / np.sqrt(2.0)) for end in (low, high))
     with np.errstate(divide="ignore"):
