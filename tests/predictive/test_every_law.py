@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from sklearn.metrics import mean_squared_error
 from tests.predictive import laws
 from tests.predictive.test_combined import Hurdle, gaussians
 
@@ -335,3 +336,12 @@ def test_what_is_too_far_to_be_told_from_impossible_is_no_nan(name, far):
     law = made(name)
     for said in (law.log_prob(far), law.cdf(far), law.survival(far)):
         assert not np.isnan(said).any()
+
+
+@EVERY
+def test_no_array_stands_for_a_law(name):
+    with pytest.raises(InputError, match="take its `mean`"):
+        np.asarray(made(name))
+    with pytest.raises(InputError, match="take its `mean`"):
+        mean_squared_error([1.0, 2.0, 3.0], made(name))
+    assert len(list(made(name))) == 3

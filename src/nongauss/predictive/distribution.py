@@ -106,6 +106,13 @@ class PredictiveDistribution(ABC):
             out.index = self.index[chosen]
         return out
 
+    def __array__(self, *args: Any, **kwargs: Any) -> FloatArray:
+        """No array stands for a law. Raises InputError."""
+        raise InputError(
+            f"A {type(self).__name__} is no array of numbers; take its `mean`, `quantile(q)`, `sample(n)` or "
+            "`to_frame()`."
+        )
+
     def crps(self, y: npt.ArrayLike) -> FloatArray:
         """Continuous ranked probability score of each output at `y`, units of the target: (N, P).
 
