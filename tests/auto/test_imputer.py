@@ -231,3 +231,15 @@ def test_a_candidate_that_failed_is_named_where_one_is_left():
     board = pd.DataFrame({"candidate": ["one", "other"], "score": [0.6, np.nan], "failed": ["", "no memory"]})
     said = _why(board, pd.DataFrame({"one": [1.0, 1.0]}))
     assert said == "one fills the missing cells: no other candidate could; 'other' failed."
+
+
+@pytest.mark.filterwarnings("ignore:.*so far from all other values")
+def test_far_cells_do_not_choose_what_imputes():
+    """The score of a column with a cell of a billion tells of nothing but that cell."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 1)) + 0.4 * rng.standard_normal((200, 4))
+    X[[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 0, 1]] = [1e9, -1e9, 1e6, 1e12, 1e10, 1e7]
+    X[rng.random(X.shape) < 0.1] = np.nan
+    model = AutoImputer(["normal scores", "columns alone"], random_state=0).fit(X)
+    assert model.weights_.loc["numbers and grades", "normal scores"] > 0.8
+    assert model.leaderboard_.set_index("candidate").loc["normal scores", "crps"] < 0.7

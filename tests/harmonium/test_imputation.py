@@ -143,3 +143,11 @@ def test_rows_without_any_cell_are_filled_alike():
 def test_a_row_of_which_nothing_is_told_is_left_as_it_is():
     row = np.array([[np.nan, 1.0]])
     assert_array_equal(Harmonium(random_state=0).fit(row).impute(row), row)
+
+
+def test_a_new_label_is_told_once():
+    table = pd.DataFrame({"a": np.arange(40.0), "label": ["x", "y"] * 20})
+    model = Harmonium(2, max_epochs=2, random_state=0).fit(table)
+    with pytest.warns(match="did not occur") as said:
+        model.impute(pd.DataFrame({"a": [np.nan], "label": ["new"]}))
+    assert len(said) == 1

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import multivariate_normal
@@ -355,3 +356,21 @@ def test_times_that_are_filled_are_as_exact_as_those_that_were_there():
     assert (filled["minutes"] == filled["minutes"].dt.floor("min")).all()
     assert (filled["hours"] == filled["hours"].dt.floor("h")).all()
     assert (filled["spans"] == filled["spans"].dt.floor("min")).all()
+
+
+def test_categories_of_polars_and_pyarrow_take_labels_that_these_rows_lack():
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(80)
+    levels = ["lo", "mid", "hi"]
+    grade = pd.Categorical(np.array(levels)[np.digitize(z, [-0.5, 0.5])], levels, ordered=True)
+    table = pd.DataFrame({"z": z + 0.1 * rng.standard_normal(80), "grade": grade})
+    model = RankFactorAnalysis(random_state=0).fit(table)
+    new = pd.DataFrame({"z": [2.0, -2.0, 0.0], "grade": pd.Categorical([None, None, "mid"], levels)})
+    right = ["hi", "lo", "mid"]
+    assert model.impute(pl.from_pandas(new))["grade"].to_list() == right
+    arrow = pa.Table.from_pandas(new.assign(grade=new["grade"].cat.remove_unused_categories()))
+    filled = model.impute(arrow)
+    assert filled.schema.types == arrow.schema.types
+    assert filled["grade"].to_pylist() == right
+    with pytest.raises(InputError, match="not a category"):  # pandas fixes them
+        model.impute(arrow.to_pandas())

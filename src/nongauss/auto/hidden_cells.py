@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from nongauss.predictive.cells import CellDistribution, LabelDistribution, law_o
 from nongauss.predictive.distribution import FloatArray
 from nongauss.tables.filling import Gaps, find_gaps
 from nongauss.tables.frame import InputTable, read_input
-from nongauss.tables.margins import Margin, RowNoise, row_hashes
+from nongauss.tables.margins import BULK, Margin, RowNoise, row_hashes
 from nongauss.tables.rows import validate_weight
 
 MOST_ROWS = 2000
@@ -24,6 +25,8 @@ ENOUGH_CELLS, MOST_ROUNDS = 200, 3
 """Cells are hidden anew, each time from all the candidates, until so many were, in so many rounds at most."""
 LEAST_CHANCE = 1e-4
 """A label to which less than this was given counts as this."""
+FENCE = 3.0
+"""Widths of the bulk by which a number counts as beyond it at most: 9 standard deviations of normal ones."""
 LEAST_SCORE = 1e-12
 """Least mean score of a column alone, by which others are divided: of numbers as a share of their range, of
 labels in nats."""
@@ -129,11 +132,27 @@ def told_by(make: Callable[[], Any], hidden: HiddenCells) -> dict[tuple[int, str
         gaps = find_gaps(encoder, margins, masked, "AutoImputer")
         asked = gaps.missing & ~np.isnan(true)
         laws = model._complete(Gaps(gaps.source, gaps.table, gaps.places, gaps.cells, asked), 0, None)
-        for j, (margin, cells) in enumerate(zip(margins, laws, strict=True)):
+        for j, (own_margin, cells) in enumerate(zip(margins, laws, strict=True)):
+            margin, within = fenced(own_margin)
             if len(rows := cells.rows):
-                own = ToldColumn(margin, law_of(margin, cells), true[rows, j], hidden.weight[rows])
+                own = ToldColumn(margin, law_of(margin, cells), within(true[rows, j]), hidden.weight[rows])
                 out[number, margin.name] = own
     return out
+
+
+def fenced(margin: Margin) -> tuple[Margin, Callable[[FloatArray], FloatArray]]:
+    """A margin of numbers that count as at most `FENCE` widths of their bulk beyond it, and what clips cells.
+
+    The score is then the integral of (F(x) - 1[x >= y])^2 between the fences, which is as proper
+    (Gneiting and Ranjan 2011). With one cell of a billion it would else tell of nothing but that cell.
+    """
+    low, high = margin.value(np.array(BULK))
+    with np.errstate(over="ignore"):
+        room = FENCE * (high - low)
+        ends = low - room, high + room
+    if margin.labels or not room > 0.0 or not np.isfinite(ends).all():
+        return margin, lambda cells: cells
+    return replace(margin, edge=np.clip(margin.edge, *ends)), lambda cells: np.clip(cells, *ends)
 
 
 def column_scores(told: Told) -> dict[str, float]:

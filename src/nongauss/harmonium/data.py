@@ -290,14 +290,14 @@ def as_visible_rows(part: Encoded, has_gaps: bool, labels: str) -> VisibleRows:
 # ------------------------------------------------------------- cells as visible units
 
 
-def encode(coder: UnitCoder, X: Any, estimator_name: str) -> tuple[Any, Array | None]:
+def encode(coder: UnitCoder, X: Any, estimator_name: str, warn: bool = True) -> tuple[Any, Array | None]:
     """Units (N, D) float32, dense or CSR, and which cells are missing (N, D) or None. Raises InputError.
 
-    Labels that were not seen in fitting are missing cells, with a warning.
+    Labels that were not seen in fitting are missing cells, with a warning unless `warn` is False.
     """
     if sp.issparse(X):
         return _encode_sparse(coder, X, estimator_name), None
-    columns = coder.table.raw(X, estimator_name)
+    columns = coder.table.raw(X, estimator_name, warn)
     out = np.empty((columns[0].n_rows, len(coder.units)), np.float32)
     for d, unit in enumerate(coder.units):
         out[:, d] = _cells(unit, columns[unit.column])

@@ -239,6 +239,6 @@ class Harmonium(CellImputer, HarmoniumBase):
 
     def _complete(self, gaps: Gaps, seed: int, n: int | None) -> MissingLaws:
         """What the missing cells may be, by the features that the others tell."""
-        encoded, missing = encode(self._coder, gaps.table, type(self).__name__)
+        encoded, missing = encode(self._coder, gaps.table, type(self).__name__, warn=False)
         missing = np.zeros(encoded.shape, dtype=np.bool_) if missing is None else missing
         return complete(self._known_reader, self.machine_, (encoded, missing), gaps.missing, seed, n)

@@ -114,9 +114,19 @@ def own_terms(
 
 
 def _series(gaps: Gaps, j: int) -> pd.Series[Any]:
-    """The table's column of margin j, as it came."""
+    """The table's column of margin j, as it came; texts where its categories are those of these rows only."""
     column = gaps.table.raw(gaps.places[j])
-    return column if isinstance(column, pd.Series) else pd.Series(column)
+    series = column if isinstance(column, pd.Series) else pd.Series(column)
+    is_category = isinstance(series.dtype, pd.CategoricalDtype)
+    return series.astype(object) if is_category and _is_open(gaps.source, gaps.places[j]) else series
+
+
+def _is_open(source: Any, place: int) -> bool:
+    """Does a column of categories take any others: of polars unless it is an Enum, of pyarrow?"""
+    if isinstance(source, pd.DataFrame | InputTable):
+        return False
+    frame = nw.from_native(source, eager_only=True)
+    return bool(frame[frame.columns[place]].dtype == nw.Categorical)
 
 
 def _with_cells(series: pd.Series[Any], rows: NDArray[np.intp], cells: Any) -> pd.Series[Any]:
