@@ -6,6 +6,7 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import nongauss
 from nongauss import AutoImputer
@@ -220,6 +221,30 @@ def test_it_stands_in_a_pipeline_and_in_a_file(fitted, tmp_path):
     assert pipeline.score(X, y) > 0.5
     nongauss.save(model, tmp_path / "m.nongauss")
     pd.testing.assert_frame_equal(nongauss.load(tmp_path / "m.nongauss").impute(gaps), model.impute(gaps))
+
+
+@pytest.mark.filterwarnings("ignore:Columns that did not exist")
+@pytest.mark.parametrize("form", ["default", "pandas", "polars"])
+def test_a_transformed_table_has_the_columns_of_the_fit(form):
+    full, gaps = made(40)
+    model = AutoImputer([ALONE], random_state=0).set_output(transform=form).fit(gaps)
+    expected = (
+        pd.DataFrame(model.transform(gaps), columns=list(gaps)) if form == "polars" else model.transform(gaps)
+    )
+    other = gaps[["kind", "c", "b", "a"]].assign(more=1.0)
+    found = model.transform(other)
+    if form == "polars":
+        found = pd.DataFrame(found, columns=list(found.columns))
+    assert list(model.get_feature_names_out()) == list(found) == list(gaps)
+    pd.testing.assert_frame_equal(found, expected)
+    known = gaps["a"].notna()
+    assert (found["a"] == full["a"])[known].all()
+
+
+def test_names_of_columns_come_from_the_step_before():
+    pipeline = make_pipeline(StandardScaler(), AutoImputer([ALONE], random_state=0))
+    pipeline.fit(made(40)[1][["a", "b"]])
+    assert list(pipeline.get_feature_names_out()) == ["a", "b"]
 
 
 def test_a_candidate_that_is_not_known_is_refused():

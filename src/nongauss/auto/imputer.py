@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn.base import TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.auto.cell_mixture import SALT, kept_shares, mixed_cells, shares_by_kind
@@ -66,7 +67,7 @@ CANDIDATES: dict[str, Callable[[int, int], CellImputer]] = {
 """The models that may be chosen, from a seed and how much they say."""
 
 
-class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ignore[misc]
+class AutoImputer(CellImputer, OneToOneFeatureMixin, TransformerMixin, NongaussEstimator):  # type: ignore[misc]
     """Imputes missing cells by the mixture of models that predicts hidden cells of the table best.
 
     A `share` of the observed cells of each column is hidden (in small tables up to three times); every
@@ -184,15 +185,11 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
         self.holds_training_rows_ = any(model.holds_training_rows_ for model in models.values())
 
     def transform(self, X: Any) -> Any:
-        """`impute`: the table without missing cells, so that the model can be used in a pipeline."""
-        return self.impute(X)
-
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Names of the columns, as they came."""
-        check_is_fitted(self, "models_")
-        named = getattr(self, "feature_names_in_", None)
-        names = [f"x{j}" for j in range(self.n_features_in_)] if named is None else named
-        return np.asarray(names, dtype=object)
+        """`impute`, of the columns of the fit in their order, so that the model can be used in a pipeline."""
+        full, names = self.impute(X), getattr(self, "feature_names_in_", None)
+        if names is None or isinstance(full, np.ndarray):
+            return full
+        return nw.from_native(full, eager_only=True).select(*names).to_native()
 
     def _names(self) -> list[str]:
         """The candidates that are asked for. Raises InputError for one that is not known, and for none."""
