@@ -4,10 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from encoding import encoder_of
 from nongauss.core.errors import InputError
 from nongauss.tables.column import ColumnKind
 from nongauss.tables.files import read_table
 from nongauss.tables.kinds import decode, flat
+from nongauss.tables.kinds.label import order_of_features
 from nongauss.tables.target_kinds import understand_target
 from nongauss.tables.words import known_order
 
@@ -155,3 +157,77 @@ def test_no_answer_among_numbers_is_missing():
     column = decode("q", pd.Series(cells))
     assert column.kind == "quantity"
     assert column.missing.sum() == 20
+
+
+@pytest.mark.parametrize(
+    ("cells", "yes"),
+    [
+        (["Y", "N", "yes", "no", "1", "0"], {"Y", "yes", "1"}),
+        (["TRUE", "false", "1", "0"], {"TRUE", "1"}),
+        (["oui", "non", "O", "N"], {"oui", "O"}),
+    ],
+)
+def test_many_words_for_yes_and_no_are_two_labels_and_said(cells, yes):
+    column = decode("x", pd.Series(cells * 5))
+    said = [column.levels[code] for code in column.codes[: len(cells)]]
+    assert len(column.levels) == 2
+    assert len({label for cell, label in zip(cells, said, strict=True) if cell in yes}) == 1
+    assert "treated as two labels" in column.note
+    assert understand_target(pd.Series(cells * 5), "x").kind is ColumnKind.BINARY
+
+
+@pytest.mark.parametrize("cells", [["T", "N", "F", "Y"], ["yes", "no", "maybe"], ["yes", "no", "2", "1"]])
+def test_other_words_are_labels_of_their_own(cells):
+    assert len(decode("x", pd.Series(cells * 5)).levels) == len(cells)
+
+
+def test_new_rows_may_say_yes_in_another_word():
+    encoder = encoder_of(pd.DataFrame({"x": ["Y", "N"] * 20, "z": range(40)}))
+    codes = [
+        encoder.raw(pd.DataFrame({"x": [word], "z": [1]}))[0].codes[0] for word in ("Y", "yes", "TRUE", "no")
+    ]
+    assert codes[0] == codes[1] == codes[2] != codes[3]
+
+
+@pytest.mark.parametrize(
+    ("form", "decimals"),
+    [
+        ("{}/20", 1),
+        ("{} / 10", 2),
+        ("{} out of 5 stars", 1),
+        ("{}★", 1),
+        ("{} per 100k", 1),
+        ("{} per 1,000", 0),
+    ],
+)
+def test_what_stands_behind_every_number_is_a_unit(form, decimals):
+    values = np.round(np.linspace(0.5, 9.0, 30), decimals)
+    column = decode("x", pd.Series([form.format(f"{value:.{decimals}f}") for value in values]))
+    assert column.kind == "quantity"
+    np.testing.assert_allclose(column.values, values)
+    again = flat(decode("x", pd.Series([form.format(5)])), "quantity", column.unit, 0.0)
+    np.testing.assert_allclose(again.values, [5.0])
+
+
+def test_numbers_with_bars_stay_pairs_and_dates():
+    assert decode("bp", pd.Series([f"{120 + i}/80" for i in range(9)])).kind == "pair"
+    assert decode("bp", pd.Series([f"{120 + i}.5/{80 + i % 5}" for i in range(9)])).kind == "pair"
+    assert decode("day", pd.Series([f"{i}/3/2024" for i in range(1, 29)])).kind == "date"
+
+
+@pytest.mark.parametrize("form", ["{}, {}", "({},{})", "[{}; {}]", "POINT({} {})", "{} {}"])
+def test_two_numbers_with_decimals_are_a_pair(form):
+    values = np.array([[52.5, 13.4], [-33.86, 151.25], [0.5, -0.25]])
+    column = decode("place", pd.Series([form.format(*pair) for pair in values]))
+    for at, part in enumerate(("first", "second")):
+        np.testing.assert_allclose(flat(column, "pair", part, 0.0).values, values[:, at])
+
+
+def test_stamps_of_logs_may_stand_in_brackets():
+    column = decode("time", pd.Series([f"[{day:02d}/Mar/2024:05:00:00 +0000]" for day in range(1, 29)]))
+    assert column.kind == "date"
+    assert column.values[1] - column.values[0] == 1
+
+
+def test_codes_of_post_are_no_ranges():
+    assert order_of_features(["02139", "10001", "94105-1234", "60601"]) is None

@@ -95,12 +95,13 @@ def _words_of_target(target: pd.Series) -> tuple[dict[str, dict[str, str]], list
         return {}, []
     of_word: dict[str, list[str]] = {}
     labels = sorted(map(str, counts.index), key=lambda label: (-counts[label], label))
-    for label, word in one_case(labels).items():
+    keys = one_case(labels)
+    for label, word in keys.items():
         of_word.setdefault(word, []).append(label.strip())
     several = [list(dict.fromkeys(found)) for found in of_word.values()]
     alike = ", ".join("/".join(found) for found in several if len(found) > 1)
-    notes = [f"Column {str(target.name)!r}: {alike} are treated as the same label in upper and lower case."]
-    spelling = {word: found[0] for word, found in of_word.items()}
+    notes = [f"Column {str(target.name)!r}: {alike} are treated as the same label."]
+    spelling = {plain_label(label): of_word[word][0] for label, word in keys.items()}
     return ({str(target.name): spelling} if spelling else {}), notes if alike else []
 
 

@@ -103,7 +103,7 @@ def read_dates(texts: Any, count: NDArray[np.intp], order: str = "", are_dates: 
 
     `order`: that of three numbers, if it is known. `are_dates`: the column is known to hold dates.
     """
-    written = pc.utf8_trim_whitespace(texts)
+    written = pc.utf8_trim(texts, " []")
     cells = in_english(written, are_dates)
     n = len(cells)
     fields = {name: np.full(n, np.nan) for name in ("y", "m", "d", "a", "b", "seconds", "offset")}

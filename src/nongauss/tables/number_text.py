@@ -57,6 +57,7 @@ _HEAD = re.compile(
 _UNIT = (
     rf"(?:[{SYMBOLS}%‰°µμ]|{_LETTER})(?:{_LETTER}|[°µμ²³%/·.^*])*(?:-?[1-9])?"
     rf"(?:\s(?:°|{_LETTER})(?:{_LETTER}|[²³/.])*[23]?){{0,2}}"
+    rf"|(?:/|out of|per)\s?[0-9][0-9,.]*[kKM]?(?:\s{_LETTER}+)?|[★⭐]"
 )
 _TAIL = re.compile(
     rf"(?P<gap>\s*)(?:(?P<word>{'|'.join(_WORDS)})s?\.?(?!{_LETTER})|(?P<letter>[kKMBm])(?!{_LETTER}|[/²³^1-9]))?"
@@ -169,7 +170,8 @@ def read_numbers(texts: Any, pattern: str = "", are_numbers: bool = False) -> Nu
     cells = pa.array(texts, pa.large_string()) if not isinstance(texts, pa.Array) else texts
     cells = usual_marks(cells, pattern)
     fractions = np.zeros(len(cells), dtype=np.bool_)
-    if pc.any(pc.match_substring_regex(cells, pattern="[0-9]/[0-9]|[½⅓⅔¼¾⅕-⅞]")).as_py():
+    is_share = re.search("/ ?[0-9]", pattern) is not None  # "12.5/20": points out of 20
+    if not is_share and pc.any(pc.match_substring_regex(cells, pattern="[0-9]/[0-9]|[½⅓⅔¼¾⅕-⅞]")).as_py():
         decimals = pa.array(with_decimals(cells.to_pylist(), are_numbers), cells.type)
         cells, fractions = decimals, np.asarray(pc.fill_null(pc.not_equal(decimals, cells), False))
     cells, marked = without_marks(cells)
@@ -178,6 +180,8 @@ def read_numbers(texts: Any, pattern: str = "", are_numbers: bool = False) -> Nu
     around = pc.dictionary_encode(_joined(head, tail, MARK))
     known = [_affix(*text.split(MARK, 1)) for text in around.dictionary.to_pylist()]
     known.append(None)
+    if not is_share and not _matches(cells, "^[0-9]+[.,][0-9]+ ?/ ?[0-9]+$").any():
+        known = [None if one and re.search("/ ?[0-9]", one[3]) else one for one in known]
     legal, sign, power, patterns = (
         np.array([default if found is None else found[i] for found in known], dtype=kind)
         for i, (default, kind) in enumerate(((False, bool), (1.0, float), ("", object), (MARK, object)))

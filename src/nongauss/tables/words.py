@@ -15,7 +15,7 @@ _UP = r"\+|(and|or) (over|above|up|older|more|higher|greater)|plus"
 _RANGE = re.compile(
     r"(?P<below><=?|≤|under|below|less than|up to|younger than|at most)?"
     r"(?P<above>>=?|≥|over|above|more than|older than|at least|from)?[\s(\[]*(?P<low>-?\d+(\.\d+)?)"
-    rf"(\s*({_UP})|\s*(-|–|to|,|\.\.|bis|until)\s*(<\s*)?-?\d+(\.\d+)?[\s)\]]*"
+    rf"(\s*({_UP})|\s*(-|–|to|,|\.\.|bis|until)\s*(<\s*)?(?P<high>-?\d+(\.\d+)?)[\s)\]]*"
     r"|\s+(and|or) (under|below|less|younger|fewer))?"
     r"\s*(?P<unit>[^\W\d]+|%)?",
     re.IGNORECASE,
@@ -98,14 +98,37 @@ _LETTER_PAIRS = tuple(map(frozenset, ("yn", "tf", "jn", "sn", "on", "mf", "mw", 
 """Letters for yes and no, true and false, male and female."""
 
 
+_YES = {"yes", "y", "true", "t", "1", "ja", "j", "oui", "o", "si", "s", "sim", "vero", "v", "on", "enabled"}
+_NO = {"no", "n", "false", "f", "0", "nein", "nee", "non", "nao", "falso", "off", "disabled"}
+
+
+def says_yes(word: str) -> bool | None:
+    """Does a word in lower case say yes or no? None where it says neither."""
+    return True if word in _YES else False if word in _NO else None
+
+
+def truth_of(labels: Sequence[str]) -> dict[str, bool]:
+    """By label, whether it says yes; {} unless all labels are words, letters of one pair or 1 and 0 for yes
+    and no, and both are said."""
+    plain = {label: plain_label(label) for label in labels}
+    letters = {word for word in plain.values() if len(word) == 1 and word.isalpha()}
+    is_one_pair = any(letters <= pair for pair in _LETTER_PAIRS)
+    truth = {label: says_yes(word) for label, word in plain.items()}
+    known = {label: said for label, said in truth.items() if said is not None}
+    return known if is_one_pair and len(known) == len(truth) and len(set(known.values())) == 2 else {}
+
+
 def one_case(labels: Sequence[str]) -> dict[str, str]:
     """By label, what those labels have in common whose case says nothing: "Yes", " yes", "YES" are one.
 
     These are words for yes or no, of a sex, or of a known scale; and letters such as y and n, where a column
-    has no others, or both of them beside words.
+    has no others, or both of them beside words. More than two ways to say yes and no ("Y", "yes", "0") are
+    two labels.
     """
     plain = {label: plain_label(label) for label in labels}
     words = frozenset(plain.values())
+    if len(words) > 2 and (truth := truth_of(labels)):
+        return {label: "yes" if is_yes else "no" for label, is_yes in truth.items()}
     letters = frozenset(word for word in words if len(word) == 1)
     is_pair = any(words <= pair or letters == pair for pair in _LETTER_PAIRS)
     return {label: word for label, word in plain.items() if word in _WORDS or (is_pair and len(word) == 1)}
@@ -216,7 +239,12 @@ def _range_starts(labels: Sequence[str]) -> list[float | None]:
     units = {one["unit"].casefold().removesuffix("s") for one in found if one and one["unit"]}
     if len(units) > 1:
         return []
-    return [None if one is None else _start(one) for one in found]
+    return [None if one is None or _falls(one) else _start(one) for one in found]
+
+
+def _falls(found: re.Match[str]) -> bool:
+    """Is the end of a range below its start, as in "94105-1234"?"""
+    return found["high"] is not None and float(found["high"]) < float(found["low"])
 
 
 def _start(found: re.Match[str]) -> float:

@@ -23,7 +23,7 @@ from nongauss.tables.column import (
     tidy,
 )
 from nongauss.tables.lost_cells import marks_of_gaps, named_cells
-from nongauss.tables.words import known_order, one_case
+from nongauss.tables.words import known_order, one_case, truth_of
 
 MOST_LEVELS = 255  # a label column with more levels is ignored
 FEW_ROWS = 20  # up to so many rows, labels that all differ may still be levels
@@ -131,6 +131,9 @@ def _on_case(before: tuple[str, ...], after: tuple[str, ...]) -> str:
     groups: dict[str, list[str]] = {}
     for level in before:
         groups.setdefault(level.casefold(), []).append(level)
+    if len(after) < len(groups) and (truth := truth_of(before)):
+        yes, no = (", ".join(level for level in before if truth[level] is said) for said in (True, False))
+        return f"has several words for yes ({yes}) and no ({no}), treated as two labels"
     several = [(key, levels) for key, levels in groups.items() if len(levels) > 1]
     kept = {level.casefold(): level for level in after}
     apart = [" and ".join(map(repr, levels)) for _, levels in several if set(levels) <= set(after)]

@@ -1,4 +1,4 @@
-"""Columns of two numbers a cell: blood pressure 120/80, results 2-1 and 2:1, sizes 20x30."""
+"""Columns of two numbers a cell: blood pressure 120/80, results 2-1 and 2:1, sizes 20x30, places on a map."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from nongauss.tables.lost_cells import are_values, named_cells
 from nongauss.tables.words import is_head
 
 _N = r"([0-9]{1,3}(?:\.[0-9]+)?)"
-_PAIR = re.compile(rf"{_N} ?[/:xX×] ?{_N}|([0-9]{{1,2}}) ?[-–] ?([0-9]{{1,2}})")
+_D = r"(-?[0-9]{1,3}\.[0-9]+)"
+_PAIR = re.compile(
+    rf"{_N} ?[/:xX×] ?{_N}|([0-9]{{1,2}}) ?[-–] ?([0-9]{{1,2}})"
+    rf"|(?:POINT ?)?[(\[]? ?{_D}(?:[,;] ?| ){_D} ?[)\]]?"
+)
 _FEW_RANGES = 20  # different ranges up to which they are labels in an order
 
 
