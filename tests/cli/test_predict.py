@@ -140,6 +140,12 @@ def test_a_label_new_to_the_model_is_told_with_its_row_in_the_file(tmp_path):
     assert "(first in row 2 below the names)" in result.output
 
 
+def test_a_column_that_is_not_there_is_told_with_the_file(saved, tmp_path):
+    pd.DataFrame({"mean": [0.1], "b": [0.2]}).to_csv(tmp_path / "new.csv", index=False)
+    with pytest.raises(InputError, match=r"^new.csv lacks column 'a', .* new.csv has"):
+        predict_table(nongauss.load(saved / "counts"), tmp_path / "new.csv", tmp_path / "p.csv")
+
+
 def test_rows_far_outside_the_training_rows_are_counted_once(saved, tmp_path):
     model, table = nongauss.load(saved / "counts"), pd.read_csv(saved / "t.csv").head(10)
     table.to_csv(tmp_path / "near.csv", index=False)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from encoding import encoder_of
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.column import ColumnKind
 from nongauss.tables.files import read_table
 from nongauss.tables.kinds import decode, flat
@@ -231,3 +231,19 @@ def test_stamps_of_logs_may_stand_in_brackets():
 
 def test_codes_of_post_are_no_ranges():
     assert order_of_features(["02139", "10001", "94105-1234", "60601"]) is None
+
+
+def test_labels_in_another_case_are_those_of_the_fit_and_all_unseen_ones_are_named():
+    with pytest.warns(NongaussWarning, match="kept apart"):
+        encoder = encoder_of(pd.DataFrame({"x": ["Sales", "IT", "HR", "hr"] * 9, "z": range(36)}))
+    new = pd.DataFrame({"x": ["SALES", "it", "Legal", "Hr", "Legal", "IT"], "z": range(6)})
+    with pytest.warns(NongaussWarning, match=r"'Legal', 'Hr' in column 'x', 3 rows \(first in row 2\)"):
+        codes = encoder.raw(new)[0]
+    assert [codes.levels[code] if code >= 0 else None for code in codes.codes] == [
+        "Sales",
+        "IT",
+        None,
+        None,
+        None,
+        "IT",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -75,7 +76,10 @@ def predict_table(
     frame = read_table(data)
     if len(frame) == 0:
         raise InputError(f"{Path(data).name} has no rows to predict; give at least one.")
-    predictions = prediction_frame(model, frame, what, warn=True)
+    try:
+        predictions = prediction_frame(model, frame, what, warn=True)
+    except InputError as error:  # the model calls the table X
+        raise InputError(re.sub(r"\bX (lacks|has)\b", rf"{Path(data).name} \1", str(error))) from error
     Path(out).parent.mkdir(parents=True, exist_ok=True)
     write_table(predictions, out, raw)
     return len(frame)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,6 +19,8 @@ from nongauss.tables.rows import Counted
 from nongauss.tables.words import one_case, plain_label, says_yes, truth_of
 
 Role = Literal["numeric", "labels", "constant", "empty", "identifier", "unrelated"]
+
+_MOST_UNSEEN = 5
 
 UNRELATED: Role = "unrelated"
 """The role of a column of a wide table that a fit does not look at (see `screen`)."""
@@ -163,14 +166,28 @@ def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray
     truth = {is_yes: place[tidy(level)] for level, is_yes in truth_of(code.levels).items()}
     new = {word: says_yes(word) for word in map(plain_label, column.levels)} if truth else {}
     words |= {word: truth[said] for word, said in new.items() if said is not None}
-    found = (place.get(level, words.get(plain_label(level), -1)) for level in column.levels)
+    cases = _by_case(place)
+    found = (
+        place.get(level, words.get(plain_label(level), cases.get(level.casefold(), -1)))
+        for level in column.levels
+    )
     lookup = np.array([*found, -1], dtype=np.intp)
     codes = lookup[column.codes]
     strange = (codes < 0) & (column.codes >= 0)
     if strange.any():
-        row = int(np.argmax(strange))
-        unseen.append(f"{column.levels[column.codes[row]]!r} in column {code.name!r} (first in row {row})")
+        labels = list(dict.fromkeys(column.codes[strange].tolist()))
+        shown = ", ".join(repr(column.levels[label]) for label in labels[:_MOST_UNSEEN])
+        more = f" and {len(labels) - _MOST_UNSEEN} more" if len(labels) > _MOST_UNSEEN else ""
+        n, row = int(strange.sum()), int(np.argmax(strange))
+        rows = f", {n:,} rows" * (n > 1)
+        unseen.append(f"{shown}{more} in column {code.name!r}{rows} (first in row {row})")
     return codes
+
+
+def _by_case(place: dict[str, int]) -> dict[str, int]:
+    """The places of labels by themselves without case, of those that no other label is alike to then."""
+    times = Counter(level.casefold() for level in place)
+    return {level.casefold(): at for level, at in place.items() if times[level.casefold()] == 1}
 
 
 def told_of_far(column: ColumnSummary) -> str:

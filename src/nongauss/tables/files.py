@@ -142,8 +142,7 @@ def _read_parquet(file: Path) -> pd.DataFrame:
 def _check_path(file: Path, given: str) -> None:
     """Raises InputError unless this is a file; links that lead in a circle are none."""
     try:
-        if file.is_dir():
-            raise InputError(f"{given!r} is a folder; give the name of a CSV or Parquet file in it.")
+        is_folder = file.is_dir()
         found = file.exists() or file.is_symlink()
         file.resolve(strict=found)
     except (OSError, RuntimeError) as error:
@@ -154,6 +153,8 @@ def _check_path(file: Path, given: str) -> None:
         raise InputError(f"{given!r} is a broken or circular link; give the name of a file.") from error
     except ValueError as error:
         raise InputError(f"{given!r} is not the name of a file ({error}); give another.") from error
+    if is_folder:
+        raise InputError(f"{given!r} is a folder; give the name of a CSV or Parquet file in it.")
     if not found:
         raise InputError(f"There is no file {given!r}; check the name and the folder.")
 
