@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from nongauss import SparseGPRegressor, TGGMRegressor
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.report.plots.dependence import DependenceDisplay
-from nongauss.report.plots.grid import named_every
+from nongauss.report.plots.grid import named_every, print_by
 from nongauss.tables.kinds.date import WEEKDAYS
 from report.stand_in import NormalRows, StandIn, small_data
 
@@ -331,3 +331,11 @@ def test_amounts_along_an_axis_have_commas(ax):
     model = TGGMRegressor(max_epochs=2, random_state=0).fit(X, np.arange(40.0))
     display = DependenceDisplay.from_estimator(model, X, "price", max_rows=5, ax=ax)
     assert display.shown(83_000.0) == "£83,000"
+
+
+def test_ticks_have_no_digits_of_rounding():
+    ax = Figure().add_subplot()
+    ax.plot([0.42, 3.9], [0.0, 1.0])
+    print_by(str, ax, np.array([0.42, 3.9]))
+    ax.figure.canvas.draw()
+    assert all(len(label.get_text()) <= len("0.6") for label in ax.get_xticklabels())

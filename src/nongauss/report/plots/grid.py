@@ -281,5 +281,5 @@ def print_by(shown: Callable[[float], str], ax: Axes, observed: FloatArray) -> N
 
     whole = bool((observed == np.round(observed)).all())
     ax.xaxis.set_major_locator(MaxNLocator(5, integer=whole))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown(float(value))))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown(float(f"{value:.12g}"))))
     ax.tick_params(axis="x", labelrotation=SLANT, labelsize=SMALL)
