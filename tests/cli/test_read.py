@@ -193,3 +193,9 @@ def test_held_out_rows_that_are_settled_are_not_hinted_at():
         assert "--split" not in str(prepare(frame, "y", declared=Declared(split=split)).before)
     _, declared = declared_split("last", None, 0.2, Declared())
     assert declared.split == "last"
+
+
+def test_a_name_that_is_not_there_is_told_with_the_encoding_of_the_file(tmp_path):
+    (tmp_path / "t.csv").write_bytes("売上,気温\n1,2\n3,4\n".encode("shift_jis"))
+    with pytest.raises(InputError, match=r"no column '売上'.* is not UTF-8; .*save it as UTF-8"):
+        load_table(tmp_path / "t.csv", "売上")

@@ -91,13 +91,13 @@ def test_a_target_of_titres_keeps_those_below_the_limit():
 
 def test_percent_beside_a_word_are_no_classes():
     found = understand_target(
-        pd.Series(["absent", *(f"{40 + i % 45}%" for i in range(300)), "absent"] * 9), "score"
+        pd.Series(["ill", *(f"{40 + i % 45}%" for i in range(300)), "ill"] * 9), "score"
     )
     assert found.kind is not ColumnKind.LABEL
-    mostly = pd.Series([f"{40 + i % 45}%" if i % 12 else "absent" for i in range(400)])
+    mostly = pd.Series([f"{40 + i % 45}%" if i % 12 else "ill" for i in range(400)])
     found = understand_target(mostly, "score")
     assert found.kind is ColumnKind.TEXT
-    assert "--missing score=absent" in found.reason
+    assert "--missing score=ill" in found.reason
 
 
 UNITS = [
@@ -247,3 +247,19 @@ def test_labels_in_another_case_are_those_of_the_fit_and_all_unseen_ones_are_nam
         None,
         "IT",
     ]
+
+
+@pytest.mark.parametrize("word", ["Undetermined", "not done", "DNF", "absent"])
+def test_words_of_instruments_and_sport_among_numbers_are_gaps(word):
+    column = decode("cq", pd.Series([word if i % 9 == 0 else f"{20 + i / 7:.2f}" for i in range(90)]))
+    assert column.kind == "quantity"
+    assert column.lost == f"{word!r} (10 cells)"
+
+
+def test_lists_of_codes_are_no_ranges():
+    assert known_order(["62012, 62020", "47110", "86900, 87100"]) is None
+    assert known_order(["(10, 20]", "(0, 10]", "(20, 30]"])[0] == ("(0, 10]", "(10, 20]", "(20, 30]")
+
+
+def test_steps_with_an_end_are_not_asked_to_be_corrected():
+    assert "correct" not in decode("doses", pd.Series(["0 doses", "1 dose", "2 doses", "3+ doses"] * 9)).note

@@ -100,7 +100,9 @@ def _words_of_target(target: pd.Series) -> tuple[dict[str, dict[str, str]], list
         of_word.setdefault(word, []).append(label.strip())
     several = [list(dict.fromkeys(found)) for found in of_word.values()]
     alike = ", ".join("/".join(found) for found in several if len(found) > 1)
-    notes = [f"Column {str(target.name)!r}: {alike} are treated as the same label."]
+    by_case = all(len({label.casefold() for label in found}) == 1 for found in several)
+    how = " in upper and lower case" * by_case
+    notes = [f"Column {str(target.name)!r}: {alike} are treated as the same label{how}."]
     spelling = {plain_label(label): of_word[word][0] for label, word in keys.items()}
     return ({str(target.name): spelling} if spelling else {}), notes if alike else []
 

@@ -166,7 +166,11 @@ def load_table(
         warnings.simplefilter("always")
         frame = read_table(path)
     read_so, source = [" ".join(str(item.message).split()) for item in caught], Path(path).name
-    table = prepare(frame, target, model, task, settings, declared, source=source, why_single=why_single)
+    try:
+        table = prepare(frame, target, model, task, settings, declared, source=source, why_single=why_single)
+    except InputError as error:  # a name that is not there may have been decoded wrongly
+        coded = [note for note in read_so if "is not UTF-8" in note and target not in frame.columns]
+        raise InputError(" ".join((str(error), *coded))) from error
     before = replace(table.before, notes=[*read_so, *table.before.notes])
     return replace(table, before=before, notes=_said(before))
 

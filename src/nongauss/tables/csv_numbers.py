@@ -15,7 +15,6 @@ import pandas as pd
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nongauss.core.errors import InputError
 from nongauss.tables.column import distinct_texts
 from nongauss.tables.number_text import (
     COMMA,
@@ -83,7 +82,7 @@ class NumberColumn:
 def one_style(frame: pd.DataFrame, as_text: AsText, separator: str, file: str, notes: list[str]) -> None:
     """Put columns of numbers that are not in plain point style in their place in `frame`.
 
-    Raises InputError for a column in two styles.
+    A column in two styles stays as it is, which is said.
     """
     columns = [found for found in map(_of_texts, *_text_columns(frame)) if found is not None]
     has_two = any(column.votes.comma or column.votes.open for column in columns)
@@ -96,12 +95,15 @@ def one_style(frame: pd.DataFrame, as_text: AsText, separator: str, file: str, n
         texts = as_text(suspects)
         more = (_of_texts(place, texts.iloc[:, at]) for at, place in enumerate(suspects))
         columns += [column for column in more if column is not None]
+    odd = {column.place: said for column in columns if (said := _in_both_styles(column))}
+    notes += [f"Column {str(frame.columns[place])!r} {said}." for place, said in odd.items()]
+    columns = [column for column in columns if column.place not in odd]
     total = sum((column.votes for column in columns), Votes())
     style = total.style(COMMA if separator == ";" and total.comma else POINT)
     for column in columns:
         name = str(frame.columns[column.place])
         percent = percent_style(column.found) if total.open else ""
-        own = _own_style(column, name, file) or percent or style
+        own = (column.votes.style("") if column.votes.point or column.votes.comma else "") or percent or style
         if total.open and column.votes.either and not percent:
             notes.append(f"Column {name!r} {two_readings(column.texts, column.found, own)}.")
         if own == POINT and column.place in suspects:
@@ -146,14 +148,15 @@ def _in_thousandths(cells: pd.Series[Any]) -> bool:
     )
 
 
-def _own_style(column: NumberColumn, name: str, file: str) -> str:
-    """The style that a column's own cells show, "" for none. Raises InputError for two."""
+def _in_both_styles(column: NumberColumn) -> str:
+    """What is to be said of a column that writes decimals with commas and with points, "" of others."""
     point, comma = column.votes.point, column.votes.comma
-    if point and comma and max(point, comma) < _ENOUGH * (point + comma):
-        only = ~np.isnan(column.found.comma) & np.isnan(column.found.point)
-        row = int(np.argmax(np.append(only, False)[column.codes]))
-        raise InputError(
-            f"{file} mixes decimal commas and decimal points in column {name!r} (the first comma is in "
-            f"{column.texts[column.codes[row]]!r}, row {row + 1} below the names); use one of them."
-        )
-    return column.votes.style("") if point or comma else ""
+    if not (point and comma and max(point, comma) < _ENOUGH * (point + comma)):
+        return ""
+    only = ~np.isnan(column.found.comma) & np.isnan(column.found.point)
+    row = int(np.argmax(np.append(only, False)[column.codes]))
+    text = column.texts[column.codes[row]]
+    return (
+        f"mixes decimal commas and decimal points (the first comma is in {text!r}, row {row + 1} below the "
+        "names), and its cells stay texts; use one of them"
+    )

@@ -94,7 +94,8 @@ KNOWN_UNITS = frozenset(_UNITS.split())
 _MISSING = (
     "|-|--|---|–|—|.|..|?|??|n/a|na|n.a.|n.a|#n/a|#na|nan|nil|null|none|no|unknown|unkn|unk|missing|miss|"
     "not available|not applicable|not known|no data|no value|tbd|tba|k.a.|undefined|#value!|#div/0!|#ref!|"
-    "err|error|overflow|overload|out of range"
+    "err|error|overflow|overload|out of range|undetermined|indeterminate|invalid|pending|not done|not taken|"
+    "not tested|not measured|not recorded|absent|abs|dnf|dns|dsq"
 )
 MISSING_WORDS = frozenset(_MISSING.split("|")) | NO_ANSWER
 """What people write where there is no number, in lower case."""

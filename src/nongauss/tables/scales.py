@@ -54,7 +54,9 @@ SCALES: dict[str, str] = {
     "importance": "unimportant, not important, not at all important < slightly important"
     " < moderately important, somewhat important < important < very important < extremely important",
     "happiness": "very unhappy < unhappy < neutral < happy < very happy",
-    "sentiment": "very negative < negative < neutral < positive < very positive",
+    "sentiment": "overwhelmingly negative < very negative < negative < mostly negative, somewhat negative"
+    " < neutral, mixed < mostly positive, somewhat positive < positive < very positive"
+    " < overwhelmingly positive",
     "difficulty": "very easy < easy < medium, moderate, normal < hard, difficult < very hard, very difficult",
     "speed": "very slow < slow < medium, moderate, normal < fast < very fast",
     "warmth": "freezing < cold < cool < mild < warm < hot",

@@ -239,7 +239,11 @@ def _range_starts(labels: Sequence[str]) -> list[float | None]:
     units = {one["unit"].casefold().removesuffix("s") for one in found if one and one["unit"]}
     if len(units) > 1:
         return []
-    return [None if one is None or _falls(one) else _start(one) for one in found]
+    lists = ["," in label and label[:1] not in ("(", "[") for label in map(_without_money, labels)]
+    return [
+        None if one is None or _falls(one) or is_list else _start(one)
+        for one, is_list in zip(found, lists, strict=True)
+    ]
 
 
 def _falls(found: re.Match[str]) -> bool:

@@ -30,6 +30,7 @@ from nongauss.tables.number_text import (
     unit_key,
 )
 from nongauss.tables.unit_families import in_unit
+from nongauss.tables.words import known_order
 
 _SAMPLE = 200  # different texts, of which none is a number: no column of numbers
 _DAY = np.timedelta64(86_400_000_000, "us")
@@ -139,6 +140,7 @@ def read_column(
     values, said_of_marks = _marked(texts, found, values, count)
     if not are_values(texts, count, np.isnan(values), n_numbers):
         few = bool((found.marked & ~np.isnan(units.values) & np.isnan(values)).any())
+        few = few or (len(texts) <= _FEW_STEPS and known_order(texts) is not None)
         said = notes if units.mixed or few else mostly(texts, count, np.isnan(values), "numbers")
         return TextReading(None, notes=said)
     if votes.open and not percent:
@@ -146,6 +148,7 @@ def read_column(
     return TextReading(values, units.form, (*notes, *said_of_marks))
 
 
+_FEW_STEPS = 20  # different texts up to which an order of them is looked for
 _FEWEST_MARKED = 13  # different texts from which a few marks do not make them labels ("0", "1", "2", "3+")
 
 
