@@ -115,3 +115,20 @@ def test_the_gradient_is_right_where_every_row_is_an_inducing_input():
         _, gradient, _ = bound(at.flat(False))
     expected = differences(lambda flat: bound(flat)[0], at.flat(False), 1e-3)
     assert_allclose(gradient, expected, rtol=2e-2, atol=0.05)
+
+
+def test_derivatives_by_the_parameters_are_asked_once_an_evaluation(monkeypatch):
+    """Those of a law by points are differences, which cost four times the rest of an expectation."""
+    data = rows(60)
+    own = model(StudentT())
+    start = params(own, [np.log(0.3), np.log(5.0)], data.X[:10])
+    objective = HyperObjective(own, data, start, True, False)
+    asked, plain = [], StudentT.expected_log_prob
+
+    def counted(self, y, mean, variance, psi, with_params=False):
+        asked.append(with_params)
+        return plain(self, y, mean, variance, psi, with_params)
+
+    monkeypatch.setattr(StudentT, "expected_log_prob", counted)
+    objective(start.flat(True))
+    assert sum(asked) == 1 < len(asked)

@@ -181,9 +181,9 @@ def row_bound_at(kernels: RowKernels, sites: GaussianSites) -> QAtSites:
     variance = np.stack([q.variance for q in latents], axis=1)
     mean = centred + model.centre(rows.shift)
     psi = kernels.params.psi
-    expectation = model.likelihood.expected_log_prob(rows.y, mean, variance, psi, with_params=True)
+    expectation = model.likelihood.expected_log_prob(rows.y, mean, variance, psi)
     bound = float(rows.weight @ expectation.value) - sum(q.divergence for q in latents)
-    return QAtSites(sites, latents, centred, (), expectation, bound)
+    return QAtSites(sites, latents, centred, variance, (), expectation, bound)
 
 
 def row_mean_at(kernels: RowKernels, sites: GaussianSites) -> Float[np.ndarray, "N L"]:

@@ -82,9 +82,12 @@ class QAtSites(NamedTuple):
     """`LatentQ`, or `every_row.RowQ`."""
     centred: FloatArray
     """mu - c (N, L), without the rows' shift."""
+    variance: FloatArray
+    """v (N, L)."""
     products: tuple[list[FloatArray], ...]
     """W K, or S V, of each block and latent function where these are kept, else empty."""
     expectation: Expectation
+    """Without derivatives by psi, which only a q that has converged is asked for."""
     bound: float
 
 
@@ -218,9 +221,9 @@ def bound_at(blocks: KernelBlocks, sites: GaussianSites) -> QAtSites:
             products.append(made)
     mean = centred + model.centre(rows.shift)
     psi = blocks.params.psi
-    expectation = model.likelihood.expected_log_prob(rows.y, mean, variance, psi, with_params=True)
+    expectation = model.likelihood.expected_log_prob(rows.y, mean, variance, psi)
     bound = float(rows.weight @ expectation.value) - sum(q.divergence for q in latents)
-    return QAtSites(sites, tuple(latents), centred, tuple(products), expectation, bound)
+    return QAtSites(sites, tuple(latents), centred, variance, tuple(products), expectation, bound)
 
 
 def mean_at(blocks: KernelBlocks, sites: GaussianSites) -> Float[np.ndarray, "N L"]:

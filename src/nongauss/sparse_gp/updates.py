@@ -17,6 +17,7 @@ from jaxtyping import Float
 from nongauss.sparse_gp.buffers import product
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.every_row import NoDigits, RowKernels, by_row_kernels, row_bound_at, row_mean_at
+from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.objective import (
     LatentQ,
     QAtSites,
@@ -198,7 +199,7 @@ class HyperObjective:
             else:
                 most = MOST_STEPS if np.isfinite(self.best) else LAST_STEPS  # sites that know nothing yet
                 blocks, q = self.converged(params, CLOSE_TOL, most)
-                bound, by_psi = q.bound, self.rows.weight @ q.expectation.d_params
+                bound, by_psi = q.bound, self._by_psi(params, q)
                 if isinstance(blocks, RowKernels):
                     by_thetas, by_Z = by_row_kernels(blocks, q), np.zeros_like(params.Z)
                 else:
@@ -242,6 +243,14 @@ class HyperObjective:
         """What predicts: q at the best parameters that were seen, from the sites of then."""
         self.sites = self.best_sites
         return self.converged(params, LAST_TOL, LAST_STEPS)
+
+    def _by_psi(self, params: GPParams, q: QAtSites) -> Float[np.ndarray, " K"]:
+        """The derivatives of F by psi."""
+        rows, likelihood = self.rows, self.model.likelihood
+        mean = q.centred + self.model.centre(rows.shift)
+        of = likelihood.expected_log_prob(rows.y, mean, q.variance, params.psi, with_params=True)
+        out: FloatArray = rows.weight @ of.d_params
+        return out
 
     def _sparse(
         self, blocks: KernelBlocks, q: QAtSites

@@ -26,6 +26,7 @@ from nongauss.sparse_gp.likelihoods import (
     LogNormal,
     StudentT,
     Weibull,
+    heavy_tailed,
 )
 from nongauss.sparse_gp.likelihoods.interval import expected_log_interval, log_interval
 from nongauss.sparse_gp.objective import bound_at
@@ -317,3 +318,21 @@ def test_whole_numbers_of_any_support_are_saved(tmp_path):
     again = nongauss.load(tmp_path / "m").predict_distribution(X)
     assert_array_equal(again.log_prob(y), fitted.predict_distribution(X).log_prob(y))
     assert set(REGRESSION["discretised"]().param_names) == set(fitted.likelihood_params_)
+
+
+def test_tails_are_taken_at_the_ends_that_limit_something_and_once(monkeypatch):
+    """Student's tails are most of the time of a censored fit; an end at infinity has none to take."""
+    likelihood, psi = StudentT(), np.log([1e-3, 4.0])
+    low, high = np.full((3, 1), 0.2), np.full((3, 1), INF)
+    f = np.linspace(-1.0, 1.0, 11)[None, :, None] + np.zeros((3, 1, 1))
+    z = (0.2 - f[..., 0]) / 1e-3
+    expected = np.where(z < 0, np.log1p(-stats.t.cdf(z, 4.0)), stats.t.logsf(z, 4.0))
+    numbers, plain = [], heavy_tailed.stdtr
+
+    def counted(df, z):
+        numbers.append(np.size(z))
+        return plain(df, z)
+
+    monkeypatch.setattr(heavy_tailed, "stdtr", counted)
+    assert_allclose(log_interval(likelihood, low, high, f, psi), expected, rtol=1e-9)
+    assert sum(numbers) == f.size

@@ -212,7 +212,9 @@ class StudentT(_HeavyTailed):
     def log_tails(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Student's t, which is symmetric."""
         z, df = (y - f[..., 0]) * math.exp(-psi[0]), math.exp(psi[1])
-        return np.log(np.maximum(stdtr(df, z), 1e-300)), np.log(np.maximum(stdtr(df, -z), 1e-300))
+        tail = np.maximum(stdtr(df, -np.abs(z)), 1e-300)
+        small, large = np.log(tail), np.log1p(-tail)
+        return np.where(z < 0, small, large), np.where(z < 0, large, small)
 
     def sharpness(self, mean: FloatArray, sd: FloatArray, psi: FloatArray) -> FloatArray:
         """One over the scale."""

@@ -35,10 +35,12 @@ def log_interval(
 ) -> FloatArray:
     """log P(low < Y <= high | f) for f (..., L); the ends may lie outside the support, or be infinite."""
     lowest, highest = EDGES[of.support]
-    tails = []
+    tails, nothing = [], np.zeros(f.shape[:-1])
     for end in (low, high):
         inside = (end > lowest) & (end < highest)
-        below, above = of.log_tails(np.where(inside, end, _inner(of)), f, psi)
+        below, above = nothing, nothing
+        if inside.any():
+            below, above = of.log_tails(np.where(inside, end, _inner(of)), f, psi)
         below = np.where(end <= lowest, -np.inf, np.where(end >= highest, 0.0, below))
         above = np.where(end <= lowest, 0.0, np.where(end >= highest, -np.inf, above))
         tails.append((below, above))

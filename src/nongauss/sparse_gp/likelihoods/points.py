@@ -9,6 +9,7 @@ converges geometrically. With z the standardised latent value and l the function
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -75,16 +76,21 @@ def points_by_width(ratio: FloatArray, n_latent: int) -> Iterator[tuple[IntArray
     sizes = 2.0 ** np.ceil(np.log2(np.clip(18.0 * ratio / _STEP, 32, _MOST - 1))) + 1
     sizes[ratio <= _NARROW] = _N_NARROW
     for size in map(int, np.unique(sizes)):
-        z, weights = gauss_hermite(size) if size == _N_NARROW else normal_points(size)
-        weights = weights if size == _N_NARROW else np.exp(weights)
-        if n_latent > 1:
-            z, weights = _grid(z, weights, n_latent - 1)
-        else:
-            z = z[:, None]
+        z, weights = _rule(size, n_latent)
         rows = np.flatnonzero(sizes == size)
         height = max(1, _BLOCK_NUMBERS // len(weights))
         for start in range(0, len(rows), height):
             yield rows[start : start + height], z, weights
+
+
+@lru_cache(maxsize=32)
+def _rule(size: int, n_latent: int) -> tuple[FloatArray, FloatArray]:
+    """Points (Q, L) and weights (Q,) with `size` points of the first latent value, which nobody changes."""
+    z, weights = gauss_hermite(size) if size == _N_NARROW else normal_points(size)
+    weights = weights if size == _N_NARROW else np.exp(weights)
+    z, weights = _grid(z, weights, n_latent - 1) if n_latent > 1 else (z[:, None], weights)
+    z.flags.writeable = weights.flags.writeable = False
+    return z, weights
 
 
 def _grid(z: FloatArray, weights: FloatArray, n_others: int) -> tuple[FloatArray, FloatArray]:
