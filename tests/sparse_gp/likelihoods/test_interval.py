@@ -278,6 +278,15 @@ def test_limits_that_cannot_be_read_are_told_with_their_row(name, given, message
         SparseGPRegressor(name).fit(np.arange(4.0)[:, None], [1.0, 2.0, 3.0, 4.0], **given)
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(("side", "name"), [(1, "right"), (-1, "left")])
+def test_the_side_where_all_limits_lie_is_that_of_y_as_it_came(sign, side, name):
+    """A fit may mirror the target: its scale is negative where a mirrored table has the same fit."""
+    y = sign * np.array([1.0, 2.0, 3.0, 7.0])
+    with pytest.raises(InputError, match=f"Every row is {name}-censored"):
+        SparseGPRegressor().fit(np.arange(4.0)[:, None], y, censoring=np.full(4, side))
+
+
 def test_a_wrong_target_beside_limits_has_its_own_row():
     y = [0.0, 1.0, -2.0, 4.0]
     with pytest.raises(InputError, match=r"above 0, got -2 in row 2"):

@@ -113,7 +113,8 @@ class Censored(Likelihood):
     def adapted(self, y: FloatArray, weight: FloatArray, scale: float) -> Likelihood:
         """Adapted to the ends that are numbers. InputError if all rows are limits of one side."""
         lowest, highest = EDGES[self.of.support]
-        for side, name in ((y[:, 0] <= lowest, "left"), (y[:, 1] >= highest, "right")):
+        names = ("left", "right") if scale > 0 else ("right", "left")  # of y in its own unit
+        for side, name in zip((y[:, 0] <= lowest, y[:, 1] >= highest), names, strict=True):
             if side.all():
                 raise InputError(
                     f"Every row is {name}-censored, so nothing says how far the true values go; "
