@@ -14,6 +14,7 @@ from nongauss.sparse_gp import draws
 from nongauss.sparse_gp.config import GPRecipe
 from nongauss.sparse_gp.kernels import Space
 from nongauss.sparse_gp.likelihoods import Gaussian, Poisson
+from nongauss.sparse_gp.neighbours import NearResiduals
 from nongauss.sparse_gp.params import GPModel
 
 rng = np.random.default_rng(0)
@@ -56,6 +57,24 @@ def test_many_rows_follow_from_some_of_them(model, monkeypatch):
     got = model.posterior_draws(GRID, 3000, 1)
     np.testing.assert_allclose(got.std(axis=1), exact.std(axis=1), rtol=0.1)
     assert np.abs(np.corrcoef(got) - np.corrcoef(exact)).mean() < 0.08
+
+
+def test_what_neighbours_tell_is_drawn_from_the_joint_posterior_of_what_is_left():
+    """Against the dense posterior of the second process; drawn alone, near rows had independent values."""
+    own = np.random.default_rng(5)
+    known, noise, new = np.sort(own.uniform(0, 4, 60))[:, None], own.uniform(0.2, 0.6, 60), GRID / 5.0 + 2.0
+    unit, none = np.array([0.5]), np.zeros(1)
+    near = NearResiduals(known * 0.5, own.normal(size=60), noise, unit, 0.1, 2.0, 0.3, none, np.ones(60))
+
+    def cov(a, b):
+        return 2.0 * np.exp(-0.5 * np.abs(a - b.T) / 0.1)
+
+    solved = np.linalg.solve(cov(known, known) + np.diag(noise), cov(known, new))
+    exact = 0.3 * (cov(new, new) - cov(new, known) @ solved)
+    got = draws.near_draws(near, np.repeat(new, 2, axis=0), 20_000, own)
+    np.testing.assert_array_equal(got[:, ::2], got[:, 1::2])
+    np.testing.assert_allclose(got[:, ::2].mean(axis=0), solved.T @ near.residual, atol=0.03)
+    np.testing.assert_allclose(np.cov(got[:, ::2].T), exact, atol=0.03 * exact.diagonal().max())
 
 
 def test_equal_rows_have_equal_values_and_seeds_equal_draws(model):

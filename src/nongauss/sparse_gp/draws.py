@@ -5,7 +5,8 @@ Up to `MOST_JOINT` distinct rows are drawn at once, from the exact joint posteri
     k_q(x, x') = k(x, x') - k(x, Z) W k(Z, x')
 
 Of more rows as many, far from one another, are drawn so. The others then follow given these, each with what
-is left of its own variance: O(M) numbers a row and draw.
+is left of its own variance: O(M) numbers a row and draw. What neighbours tell is drawn row by row, each given
+its nearest training rows and the nearest of those drawn before (Vecchia 1988).
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
 from nongauss.sparse_gp.kernels import FloatArray
+from nongauss.sparse_gp.neighbours import N_NEAR, NearResiduals
 from nongauss.sparse_gp.params import inducing_inputs, row_slices
 from nongauss.sparse_gp.predict import GPPosterior
 from nongauss.tables.completion import N_COMPLETIONS
@@ -101,7 +105,6 @@ def target_draws(
     """n draws at rows of a table of the mean of y given the functions, or with noise of y itself: (N, n).
 
     Each draw is of one of the models that are averaged, and of one completion of rows with missing cells.
-    What neighbours leave open is drawn for each place by itself.
     """
     centre, scale = float(model._scaler.centre[0]), float(model._scaler.scale[0])
     tables = _completions(model, X, n)
@@ -114,17 +117,35 @@ def target_draws(
                 continue
             f, psi = function_draws(posterior, encoded, len(own), rng), posterior.psi
             if model._near is not None:
-                told = model._near.at(encoded)
-                changed, f, spread = model._near.beside(posterior, f, np.zeros_like(f), told)
-                psi = changed.psi
-                places, which_place = np.unique(encoded, axis=0, return_inverse=True)
-                z = rng.standard_normal((len(own), len(places), 1))[:, which_place.ravel()]
-                f += np.sqrt(spread) * z
+                psi = psi + model._near.psi_shift
+                f += near_draws(model._near, encoded, len(own), rng)[:, :, None]
             flat = f.reshape(-1, f.shape[2])
             law = posterior.likelihood.predictive(flat, np.zeros_like(flat), psi, centre=centre, scale=scale)
             values = law.sample(1, int(rng.integers(2**31)))[:, 0] if with_noise else law.mean
             out[:, own] = values.reshape(len(own), len(encoded)).T
     return out
+
+
+def near_draws(near: NearResiduals, X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+    """n draws of what neighbours add to f at encoded rows X (N, D): (n, N). Equal rows have equal values."""
+    distinct, place = np.unique(X, axis=0, return_inverse=True)
+    places = distinct * near.unit
+    known, _ = near.nearest(places)
+    others = cKDTree(places).query(places, min(N_NEAR + 1, len(places)))[1].reshape(len(places), -1)
+    rank = rng.permutation(len(places))
+    out = np.empty((len(places), n))
+    for row in np.argsort(rank):
+        before = others[row][rank[others[row]] < rank[row]]
+        at = np.concatenate([near.X[known[row]], places[before]])
+        noise = np.concatenate([near.noise[known[row]], np.full(len(before), _JITTER)])
+        C = near.ratio * np.exp(cdist(at, at) / -near.length) + np.diag(noise)
+        k = near.ratio * np.exp(cdist(at, places[row : row + 1])[:, 0] / -near.length)
+        solved = np.linalg.solve(C, k)
+        mean = solved[: len(noise) - len(before)] @ near.residual[known[row]]
+        left = near.variance * max(near.ratio - float(solved @ k), 0.0)
+        z = rng.standard_normal(n)
+        out[row] = mean + solved[len(noise) - len(before) :] @ out[before] + np.sqrt(left) * z
+    return out[place.ravel()].T
 
 
 def _completions(model: Any, X: Any, n: int) -> list[FloatArray]:
