@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from nongauss import SparseGPClassifier, SparseGPOrdinalClassifier
+from nongauss import SparseGPClassifier, SparseGPOrdinalClassifier, compare
 from nongauss.core.errors import InputError
 from sparse_gp.small import hard_tables
 
@@ -157,3 +157,24 @@ def test_grades_may_be_surer_in_some_rows_than_in_others():
     most = model.predict_proba(np.array([[0.3, 0.8], [0.3, -0.8]])).max(axis=1)
     assert most[1] > most[0] + 0.2
     assert "spread matern52 variance" in model.kernel_params_
+
+
+@pytest.mark.parametrize("make", [SparseGPClassifier, SparseGPOrdinalClassifier])
+def test_labels_left_out_are_predicted_as_by_fits_without_them_and_models_compared(make):
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-2, 2, (60, 1))
+    y = np.digitize(2.0 * np.sin(2.0 * X[:, 0]) + rng.logistic(size=60), [-1.0, 1.0])
+    weight = np.r_[np.ones(58), 2.0, 0.0]
+    how = {"n_inducing": 8, "tol": 0.02, "random_state": 0}
+    model = make(**how).fit(X, y, weight)
+    assert model.loo_.shape == (60,)
+    rows = np.arange(0, 58, 7)
+    rest = [np.delete(np.arange(60), row) for row in rows]
+    refits = [make(**how).fit(X[own], y[own], weight[own]) for own in rest]
+    log_prob = [
+        np.log(refit.predict_proba(X[[row]])[0, y[row]]) for refit, row in zip(refits, rows, strict=True)
+    ]
+    assert_allclose(model.loo_[rows], log_prob, atol=0.25)
+    assert_allclose(model.loo_[rows].mean(), np.mean(log_prob), atol=0.05)
+    flat = make(kernel="constant", **how).fit(X, y, weight)
+    assert list(compare({"flat": flat, "smooth": model}).index) == ["smooth", "flat"]

@@ -23,6 +23,7 @@ from nongauss.sparse_gp.base import SparseGP
 from nongauss.sparse_gp.config import KernelLike, Number
 from nongauss.sparse_gp.data import NumberClasses
 from nongauss.sparse_gp.kernels import FloatArray
+from nongauss.sparse_gp.left_out import left_out_label_density
 from nongauss.sparse_gp.likelihoods import Bernoulli, Likelihood, Multinomial, Ordinal, VaryingOrdinal
 from nongauss.sparse_gp.predict import GPAverage
 from nongauss.tables.labels import labels_of
@@ -82,6 +83,7 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
         read = NumberClasses(coder, name)
         result = self._fit(source, learned, read, likelihood, recipe, seed)
         self.classes_ = coder.classes
+        self.loo_ = left_out_label_density(self, source, coder)
         if self.group_effects_ is not None and not self._ordered and len(coder.classes) > 2:
             functions = dict(zip(self.posterior_.likelihood.latent_names, self.classes_, strict=True))
             names = {name.strip() or "f": str(label) for name, label in functions.items()}
@@ -133,6 +135,8 @@ class SparseGPClassifier(_SparseGPLabels):
     classes_ : ndarray (C,)
     kept_columns_, group_effects_, lengthscales_, kernel_params_, bound_, posterior_ :
         See `SparseGPRegressor`.
+    loo_ : ndarray (N,) or None
+        Leave-one-out log probability of each training row's label; see `SparseGPRegressor`.
     n_iter_, converged_, stop_reason_ :
         See `SparseGPRegressor`.
 
@@ -188,6 +192,8 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
     cut_points_ : ndarray (C - 1,), on the scale of f
     kept_columns_, group_effects_, lengthscales_, kernel_params_, bound_, posterior_ :
         See `SparseGPRegressor`.
+    loo_ : ndarray (N,) or None
+        Leave-one-out log probability of each training row's label; see `SparseGPRegressor`.
     n_iter_, converged_, stop_reason_ :
         See `SparseGPRegressor`.
 

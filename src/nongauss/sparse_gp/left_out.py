@@ -27,6 +27,7 @@ from nongauss.sparse_gp.neighbours import copies_of
 from nongauss.sparse_gp.predict import GPAverage, GPPosterior
 from nongauss.sparse_gp.stacking import density_of_known
 from nongauss.tables.completion import Donors, completed_rows
+from nongauss.tables.labels import LabelCoder
 from nongauss.tables.rows import rounded
 from nongauss.tables.source import Encoded, Source, Stream, itself, weight_of
 from nongauss.tables.target import validate_target
@@ -150,6 +151,21 @@ def left_out_density(model: Any, source: Source, likelihood: Likelihood, n_value
     if n_values == 1 or likelihood.takes_trials:
         return law.log_prob(y)
     return density_of_known(law, known)
+
+
+def left_out_label_density(model: Any, source: Source, coder: LabelCoder) -> FloatArray | None:
+    """log P of each row's label of a table in memory, given all others: (N,); None as `left_out_density`."""
+    if not source.in_memory:
+        return None
+    part = next(iter(source.each(itself)))
+    weight = weight_of(part)
+    posterior = model.posterior_
+    if len(weight) * len(posterior.Z) ** 2 * len(posterior.offset) > MOST_NUMBERS:
+        return None
+    codes = coder.encode(part.y, len(weight), type(model).__name__, weight)
+    shares = left_out_probabilities(model, part.X, codes, weight)
+    own: FloatArray = shares[np.arange(len(codes)), np.asarray(codes, np.intp)]
+    return np.log(np.maximum(own, 1e-300))
 
 
 def compare(models: Mapping[str, Any] | Sequence[Any]) -> pd.DataFrame:
