@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from nongauss import SparseGPRegressor
+from nongauss.sparse_gp.base import most_read
 from nongauss.sparse_gp.config import FEW_INDUCING, FINE_INDUCING, MANY_INDUCING, GPRecipe
 from nongauss.sparse_gp.kernels import Cyclic, Linear, Matern52, Space, Sum
 from nongauss.sparse_gp.likelihoods import Censored, Gamma, Gaussian, Poisson, StudentT
@@ -9,6 +10,7 @@ from nongauss.sparse_gp.likelihoods import Censored, Gamma, Gaussian, Poisson, S
 def test_an_average_over_scales_with_gaussian_noise_of_numbers_on_a_continuous_scale():
     plain = GPRecipe.of(SparseGPRegressor(max_iter=1, tol=1.0))
     assert plain.kernels(Gaussian(), 5000) == [Matern52(), Sum((Matern52(),) * 2)]
+    assert plain.kernels(Gaussian(), 5001) == [Sum((Matern52(),) * 2)]
     assert plain.kernels(Gaussian(), 50) == [Matern52(), Sum((Matern52(),) * 4)]
     assert plain.kernels(StudentT(), 50) == plain.kernels(Gaussian(), 50)
     assert plain.kernels(Censored(of=StudentT()), 50) == [Matern52(), Sum((Matern52(),) * 2)]
@@ -30,6 +32,21 @@ def test_default_number_of_inducing_inputs():
     assert plain.inducing_for(StudentT(), 1200) == plain.most_inducing(StudentT()) == MANY_INDUCING
     assert plain.inducing_for(Gamma(), 50) == FINE_INDUCING
     assert plain.inducing_for(Gamma(), 5000) == FEW_INDUCING
+
+
+def test_of_many_rows_some_are_fitted_first():
+    plain = GPRecipe.of(SparseGPRegressor(max_iter=1, tol=1.0))
+    assert plain.first_rows(Gaussian(), 20_000) is None
+    assert plain.first_rows(Gaussian(), 20_001) == 10_000
+    assert plain.first_rows(Poisson(), 400_000) is None
+    assert replace(plain, n_inducing=1000).first_rows(Poisson(), 40_000) == 2500
+    assert plain.rougher().tol > plain.tol
+
+
+def test_tables_that_near_rows_may_tell_are_kept_in_memory():
+    plain = GPRecipe.of(SparseGPRegressor(max_iter=1, tol=1.0))
+    assert most_read(plain, Gaussian(), 8) == 250_000
+    assert most_read(plain, Gaussian(), 31) == most_read(replace(plain, n_scales=1), Gaussian(), 8) == 50_000
 
 
 def test_which_noise_begins_at_normal_noise():

@@ -5,9 +5,9 @@ from numpy.testing import assert_allclose
 from nongauss import SparseGPRegressor
 from nongauss.optimise.course import Run, Status
 from nongauss.optimise.lbfgs import lbfgs
+from nongauss.sparse_gp import config, updates
 from nongauss.sparse_gp import fit as fits
 from nongauss.sparse_gp import params as stored
-from nongauss.sparse_gp import updates
 from nongauss.sparse_gp.fit import fit_model
 from nongauss.sparse_gp.likelihoods import Bernoulli, HeteroscedasticGaussian, Poisson
 from nongauss.sparse_gp.params import learning_rows
@@ -75,6 +75,35 @@ def test_too_many_rows_are_sampled_for_the_hyper_parameters(monkeypatch):
     _, result, posterior, *_ = fit_model(model(), data, np.array([-2.0]), recipe(5, 20), 0, Run())
     assert np.isfinite(posterior.alpha).all()
     assert result.n_iter
+
+
+@pytest.mark.parametrize(("likelihood", "expected"), [("gaussian", [40, 200]), ("student_t", [40, 40, 200])])
+def test_many_rows_are_fitted_to_some_of_them_first(monkeypatch, capsys, likelihood, expected):
+    """The fit to all begins where that has ended: it needs fewer iterations, and predicts as well."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (400, 2))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=400)
+    train, test = slice(200), slice(200, None)
+    done, fit_one = [], fits.fit_model
+
+    def counted(own, data, *more, **others):
+        member = fit_one(own, data, *more, **others)
+        done.append((len(data.y), member.result.n_iter))
+        return member
+
+    monkeypatch.setattr(fits, "fit_model", counted)
+    monkeypatch.setattr(config, "MOST_AVERAGED", 100)
+    model = SparseGPRegressor(likelihood, n_inducing=20, random_state=0, verbose=1)
+    plain = model.fit(X[train], y[train]).log_density(X[test], y[test]).mean()
+    cold = list(done)
+    assert {size for size, _ in cold} == {200}
+    done.clear()
+    monkeypatch.setattr(config, "FIRST_NUMBERS", 40 * 20**2)
+    density = model.fit(X[train], y[train]).log_density(X[test], y[test]).mean()
+    assert [size for size, _ in done] == expected
+    assert done[-1][1] < sum(iterations for _, iterations in cold)
+    assert density > plain - 0.02
+    assert "fitted to 40 of 200 rows in" in capsys.readouterr().out
 
 
 def test_heavy_tailed_noise_finds_what_normal_noise_finds():

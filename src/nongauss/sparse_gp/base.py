@@ -28,7 +28,7 @@ from nongauss.sparse_gp.group_effects import (
 from nongauss.sparse_gp.hyper_draws import HyperParameters
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods import Likelihood
-from nongauss.sparse_gp.neighbours import NearResiduals, near_residuals
+from nongauss.sparse_gp.neighbours import MOST_COLUMNS, MOST_READ, NearResiduals, near_residuals
 from nongauss.sparse_gp.params import most_rows, shares_a_row
 from nongauss.sparse_gp.predict import GPPosterior
 from nongauss.tables.encoder import TableEncoder
@@ -130,7 +130,7 @@ class SparseGP(TableEstimator):
         encoder = self._screened(learned, source, read)
         check_label_columns(recipe.kernel, encoder)
         code = None if recipe.group is None else group_code(encoder, recipe.group)
-        most = most_rows(recipe.most_inducing(likelihood))
+        most = most_read(recipe, likelihood, len(encoder.encoded_names))
         table = read_table(source, encoder, read, type(self).__name__, most)
         space = table.space.as_one if self._has_one_lengthscale else table.space
         table = table._replace(group="" if code is None else str(code.name), space=space)
@@ -184,3 +184,10 @@ class SparseGP(TableEstimator):
 
     def _as_rows(self, encoded: Any) -> Any:
         return np.clip(with_a_column(encoded), -FARTHEST, FARTHEST)
+
+
+def most_read(recipe: GPRecipe, likelihood: Likelihood, n_columns: int) -> int:
+    """Rows of so many encoded columns that are kept in memory: more where near rows may tell."""
+    most = most_rows(recipe.most_inducing(likelihood))
+    near = recipe.asks_neighbours(likelihood, MOST_READ) and n_columns <= MOST_COLUMNS
+    return max(most, MOST_READ) if near else most

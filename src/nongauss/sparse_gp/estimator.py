@@ -85,11 +85,11 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         own variance and length-scales, which start at different values, smooth to rough. "auto": with
         Gaussian noise, and up to 2,000 rows with other likelihoods of numbers on a continuous scale, an
         average of two models, with 1 and with 4 functions (with 1 and 2 if not every row is an inducing
-        input, or noise is not Gaussian, Laplace or Student-t). With fewer than 30 rows for each column a
-        third model joins, in which all columns share one length-scale. If `kernel` is a sum, and in all other
-        cases, 1. Tables with dates have one more model, also for counts and labels, in which weekdays, months
-        and hours are periodic. Where inducing inputs are fewer than rows, predictions are corrected from the
-        nearest rows if that predicts left-out rows better.
+        input, or noise is not Gaussian, Laplace or Student-t; above 5,000 rows the one with 2 alone). With
+        fewer than 30 rows for each column a third model joins, in which all columns share one length-scale.
+        If `kernel` is a sum, and in all other cases, 1. Tables with dates have one more model, also for
+        counts and labels, in which weekdays, months and hours are periodic. Where inducing inputs are fewer
+        than rows, predictions are corrected from the nearest rows if that predicts left-out rows better.
     n_inducing : "auto" or int, default "auto"
         Number M of inducing inputs; time grows as N M^2. "auto": with Gaussian, Laplace and Student-t noise
         every row up to 1,000 (with Gaussian noise the exact Gaussian process); above that 500. For other
@@ -117,7 +117,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     max_iter : int, default 400
         Maximum number of L-BFGS iterations.
     tol : float, default 1e-3
-        Stop when 20 iterations together gain less than this, nats a row.
+        Stop when 20 iterations together gain less than this, nats a row; ten times this with so many rows
+        that models are fitted to some of them first (above 20,000 with 500 inducing inputs).
     callbacks : list of callables, default None
         Each is called with a `Progress` after each iteration; the fit stops if one returns True.
     checkpoint : path, default None

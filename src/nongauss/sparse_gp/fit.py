@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from nongauss.core.errors import InputError
 from nongauss.optimise import loop
-from nongauss.optimise.course import FitResult, Rule, Run, Status
+from nongauss.optimise.course import FitResult, Rule, Run, Status, say
 from nongauss.optimise.lbfgs import PATIENCE, lbfgs
 from nongauss.sparse_gp.buffers import recycled
 from nongauss.sparse_gp.cavity import left_out_moments
@@ -49,6 +49,9 @@ from nongauss.tables.source import Source, Stream
 MOST_REPEATED = 2
 """Rows for each distinct one up to which matrices between rows cost less than between distinct ones."""
 
+USUAL_ITERATIONS = 40
+"""Of a fit to all rows that begins where one to some of them has ended."""
+
 MOST_LEFT_OUT = 5000
 """Rows that are left out to correct a likelihood."""
 
@@ -81,12 +84,15 @@ def fit(
     models, psi = models_of(kernels, table.space, likelihood, known)
     if recipe.averages(likelihood, n_rows) and recipe.shares_scales(table.space, n_rows):
         models.append(models[0]._replace(space=table.space.as_one))
-    if not former and table.everywhere is None and recipe.begins_with_gaussian(likelihood):
-        normal = gaussian_start(models, table, recipe, seed, run)
-        former = [_beside_normal(member, likelihood) for member in normal]
-        if any(member.result.status is Status.STOPPED for member in normal):  # nor is it to go on here
+    if table.everywhere is not None or known is not table.rows:
+        _refuse_spread(recipe)  # now, not after the first fits
+    if not former:
+        first = first_fits(models, table, psi, recipe, seed, run)
+        former = [member.posterior for member in first]
+        if any(member.result.status is Status.STOPPED for member in first):  # nor is it to go on here
             run = replace(run, callbacks=(lambda progress: True,), checkpoint=None)
-    members = fit_models(models, table, psi, recipe, seed, run, former)
+    last = recipe if recipe.first_rows(likelihood, n_rows) is None else recipe.rougher()
+    members = fit_models(models, table, psi, last, seed, run, former)
     weights = weights_of(members, table.rows) if len(members) > 1 else np.ones(1)
     order = np.argsort(-weights, kind="stable")
     weights = weights[order]
@@ -132,6 +138,41 @@ def models_of(
     kernel_of = tuple(range(L)) if likelihood.own_kernels else (0,) * L
     shared = [(kernel,) * (1 + max(kernel_of)) for kernel in kernels]
     return [GPModel(each, kernel_of, space, likelihood, offset) for each in shared], psi
+
+
+def first_fits(
+    models: Sequence[GPModel], table: GPTable, psi: FloatArray, recipe: GPRecipe, seed: int, run: Run
+) -> list[FittedGP]:
+    """Fits of the models in which those to all rows begin; none where they begin from nothing.
+
+    Of many rows they are to some, which are a random sample. Of noise that is not far from normal there is
+    one with normal noise before.
+    """
+    likelihood = models[0].likelihood
+    few = recipe.first_rows(likelihood, len(table.rows.y))
+    some = table if few is None else table._replace(rows=table.rows.take(slice(few)), everywhere=None)
+    found: list[FittedGP] = []
+    if some.everywhere is None and recipe.begins_with_gaussian(likelihood):
+        normal = gaussian_start(models, some, recipe, seed, run)
+        found = [m._replace(posterior=_beside_normal(m, likelihood)) for m in normal]
+    if few is None or any(member.result.status is Status.STOPPED for member in found):
+        return found
+    best = replace(recipe, hyper_parameters="best", n_components=1)
+    begin = [member.posterior for member in found]
+    members = fit_models(models, some, psi, best, seed, run.within("some rows"), begin)
+    if run.verbose:
+        say(_what_follows([member.result for member in members], few, len(table.rows.y)))
+    return members
+
+
+def _what_follows(results: Sequence[FitResult], few: int, n_rows: int) -> str:
+    """A line that says how long the fits to all rows take, by those to a few of them."""
+    taken = [result.trace[-1]["seconds"] for result in results if result.trace]
+    each = sum(t / max(result.n_iter, 1) for t, result in zip(taken, results, strict=False)) * n_rows / few
+    return (
+        f"fitted to {few:,} of {n_rows:,} rows in {sum(taken):.0f} s; the fit to all begins there, at about "
+        f"{each:.1f} s an iteration, {USUAL_ITERATIONS * each:.0f} s if it takes {USUAL_ITERATIONS}"
+    )
 
 
 def gaussian_start(
