@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 import nongauss
 from nongauss.cli.app import app
 from nongauss.cli.describe import about_of
-from nongauss.cli.judge import Outcome
-from nongauss.cli.read import Declared, prepare
+from nongauss.cli.judge import Outcome, rows_like
+from nongauss.cli.read import NOTHING, Declared, load_table, prepare
 from nongauss.cli.score import in_units_of_table, score_table, standard_errors
+from nongauss.cli.target import in_unit
 from nongauss.core.errors import InputError
 from nongauss.estimator.about import About, Marginal
 from nongauss.report.metrics import format_figure
@@ -272,3 +273,26 @@ def test_percent_with_digits_or_far_from_the_ends_are_not_said_to_be_rounded():
         table = prepare(pd.DataFrame({"x": np.arange(len(cells)) % 7, "y %": cells}), "y %")
         assert table.kind.value == "share"
         assert not any("rounding" in note for note in table.notes)
+
+
+@pytest.mark.parametrize("kind", ["score", "--test"])
+def test_targets_in_another_unit_are_scored_in_that_of_the_fit(tmp_path, kind):
+    data = table(60, 0).rename(columns={"y": "wait"})
+    data["wait"] = [f"{1000 + 50 * value:.0f} ms" for value in data["wait"] - data["wait"].min()]
+    seconds = data.assign(wait=[f"{float(cell[:-3]) / 1000:.3f} s" for cell in data["wait"]])
+    data.to_csv(tmp_path / "t.csv", index=False)
+    for name, rows in (("ms", data), ("s", seconds)):
+        rows.to_csv(tmp_path / f"{name}.csv", index=False)
+    ready = load_table(tmp_path / "t.csv", "wait")
+    assert ready.unit == ".# ms"
+    if kind == "score":
+        model = nongauss.SparseGPRegressor(n_inducing=4).fit(ready.X, ready.y)
+        model.about_ = About(target="wait", unit=ready.unit)
+        figures = [score_table(model, tmp_path / f"{name}.csv").figures for name in ("ms", "s")]
+        assert figures[0] == pytest.approx(figures[1], rel=1e-9)
+    else:
+        frames = [pd.read_csv(tmp_path / f"{name}.csv") for name in ("ms", "s")]
+        both = [rows_like(ready, frame, NOTHING, "t")[0].y for frame in frames]
+        np.testing.assert_allclose(both[0], both[1], rtol=1e-12)
+    with pytest.raises(InputError, match="'# ms' when the model was fitted, but has '# kg' now"):
+        in_unit(pd.Series(["3 kg", "4 kg"]), "wait", ready.unit)

@@ -66,6 +66,7 @@ def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NO
         marginal=Marginal.of(table.y, labels=table.choice.task != REGRESSION, beside=table.fit_params),
         fitted_at=now(),
         version=nongauss.__version__,
+        unit=table.unit,
     )
 
 

@@ -19,6 +19,7 @@ from nongauss.cli.choose import CLASSIFICATION, MODELS, REGRESSION
 from nongauss.cli.declared import spelled, without_gap_values
 from nongauss.cli.read import Declared, Table, prepare
 from nongauss.cli.split import LAST, RANDOM, HeldOut, Split, split_rows, time_order
+from nongauss.cli.target import in_unit
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import NongaussEstimator
 from nongauss.report.evidence import Dependence
@@ -145,6 +146,8 @@ def rows_like(
     kind = None if understood.kind is ColumnKind.CONSTANT else understood.kind.value
     declared = replace(declared, kind=kind, levels=understood.levels, sides=table.sides)
     frame = spelled(without_gap_values(frame, declared.missing), table.spellings)
+    if table.target in frame.columns:
+        frame[table.target] = in_unit(frame[table.target], table.target, table.unit)
     held = prepare(
         frame,
         table.target,

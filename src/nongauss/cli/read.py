@@ -65,7 +65,8 @@ class Table:
     column and the target were taken for. `fit_params` are arrays (N,) that `fit` takes by name beside X and
     y, such as `exposure`. `groups` (N,) says which rows belong together, None without.
     `spellings`: see `About`. `row_numbers` (N,): places of the rows in the file, 0 the first below the names.
-    `sides`: by label of the column that marks censored rows, what it says; see `Censoring`.
+    `sides`: by label of the column that marks censored rows, what it says; see `Censoring`. `unit`: the form
+    of the target's numbers, such as ".# ms", "" of those without.
     """
 
     rows: InputTable
@@ -78,6 +79,7 @@ class Table:
     spellings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     row_numbers: npt.NDArray[np.intp] | None = None
     sides: Mapping[str, int] = field(default_factory=dict)
+    unit: str = ""
 
     @property
     def source(self) -> str:
@@ -195,7 +197,7 @@ def prepare(
     _check_target(frame, target, source)
     frame, spellings, alike = _cells(frame, declared, target, codes_as_labels)
     column, (inputs, apart) = frame[target], taken_out(frame, declared, target, source)
-    keep = _rows_with_target(column, target, source)
+    keep, unit = _rows_with_target(column, target, source)
     found = understood(column, target, declared, inputs, task)
     column, inputs, numbers = column[keep], inputs[keep], np.flatnonzero(keep)
     values, given = target_values(column, found, target), parse_settings(settings)
@@ -219,7 +221,9 @@ def prepare(
         asked=frozenset(asked | given.keys()),
         notes=[*alike, *found.notes, *said, *read_so, *grouped_notes(roles)],
     )
-    return Table(rows, y, before, levels, _said(before), *beside.arrays, spellings, numbers, beside.sides)
+    return Table(
+        rows, y, before, levels, _said(before), *beside.arrays, spellings, numbers, beside.sides, unit
+    )
 
 
 def _said(before: Before) -> tuple[str, ...]:
@@ -263,8 +267,8 @@ def _check_target(frame: pd.DataFrame, target: str, source: str) -> None:
         raise InputError(f"{source} has no column {target!r};{closest(target, frame.columns)}")
 
 
-def _rows_with_target(column: pd.Series, target: str, source: str) -> npt.NDArray[np.bool_]:
-    """Which rows (N,) have a target, one at least."""
+def _rows_with_target(column: pd.Series, target: str, source: str) -> tuple[npt.NDArray[np.bool_], str]:
+    """Which rows (N,) have a target, one at least; the form of its numbers, see `Table.unit`."""
     cells = decode_target(target, column)
     there = ~cells.missing
     if not there.any():
@@ -275,7 +279,7 @@ def _rows_with_target(column: pd.Series, target: str, source: str) -> npt.NDArra
             f"The target {target!r} holds {cells.values[row]:g} in row {row + 1} below the names; correct "
             "the cell, or empty it."
         )
-    return there
+    return there, cells.unit if cells.kind == "quantity" else ""
 
 
 def _inputs(

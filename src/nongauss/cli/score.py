@@ -18,6 +18,7 @@ from nongauss.cli.choose import closest
 from nongauss.cli.declared import column_named
 from nongauss.cli.judge import in_units_of_table, read_once
 from nongauss.cli.predict import as_fitted, beside_of, inputs_of
+from nongauss.cli.target import in_unit
 from nongauss.core.errors import InputError
 from nongauss.estimator.about import About, Marginal
 from nongauss.report.baselines import MEAN, SHARES, baselines
@@ -96,7 +97,7 @@ def score_table(model: Any, data: Path, target: str | None = None, censored: str
     if data.name == about.source:
         notes.append(f"{data.name} has the name of the training table; scores on training rows are too good.")
     rows = frame[~missing].reset_index(drop=True)
-    y = _observed(model, rows[name], name, about)
+    y = _observed(model, in_unit(rows[name], name, about.unit), name, about)
     aside = [column_named(censored, rows)] if censored else []
     X = read_once(model, inputs_of(model, rows.drop(columns=[name]), aside))
     limits, said = limits_of(about, rows, y, censored, data.name)

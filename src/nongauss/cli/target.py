@@ -15,8 +15,9 @@ from nongauss.cli.declared import Declared
 from nongauss.core.errors import InputError
 from nongauss.tables.column import ColumnKind, TargetKind
 from nongauss.tables.frame import read_input
-from nongauss.tables.kinds import decode
+from nongauss.tables.kinds import decode, decode_target, flat
 from nongauss.tables.labels import LabelCoder, are_few
+from nongauss.tables.number_text import unit_key
 from nongauss.tables.target_kinds import NUMBERS, target_numbers, target_values, understand_target
 
 
@@ -109,3 +110,15 @@ def _check_few(column: pd.Series, found: TargetKind, target: str) -> None:
             "rows, too many for labels or grades; take a model of numbers (--model tggm or sparse_gp; no "
             f"--task or --kind), or {others}."
         )
+
+
+def in_unit(column: pd.Series, target: str, form: str) -> pd.Series:
+    """A target of other rows (N,) as numbers in the unit of the fit, of the `form` ".# ms"; "" for none.
+
+    It stays as it is where it has that unit, or none. Raises InputError for a unit of another quantity.
+    """
+    cells = decode_target(target, column)
+    units = {unit_key(form[1:]), unit_key(cells.unit[1:]) if cells.kind == "quantity" else ""}
+    if len(units) < 2 or "" in units:
+        return column
+    return pd.Series(flat(cells, "quantity", form, 0.0).values, index=column.index, name=column.name)

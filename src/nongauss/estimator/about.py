@@ -64,7 +64,8 @@ class About:
     """What `nongauss fit` knew of a model that it saved; whatever is not known is empty.
 
     `kind` of the target, its `levels` from lowest to highest, the `scale` by which a table's numbers are
-    divided (100 of per cent); `asked` and `became`: the model that was asked for and the one that was fitted.
+    divided (100 of per cent), and the `unit` that they are in as a form of numbers (".# ms"); `asked` and
+    `became`: the model that was asked for and the one that was fitted.
     `sides`: by label of the column that marks censored rows, 1 where the target is above, -1 where below.
     `missing`: cells that stand for a gap, "COLUMN=VALUE"; `spellings`: by column, the label that a word in
     any case means. `n_rows` fitted, `n_held_out` judged by. `columns`: (name, kind) of those that the model
@@ -94,3 +95,4 @@ class About:
     marginal: Marginal | None = None
     fitted_at: str | None = None
     version: str | None = None
+    unit: str = ""
