@@ -99,6 +99,19 @@ def test_a_column_in_two_styles_stays_text_and_leaves_the_others_numbers(tmp_pat
     assert table["b"].tolist() == [2.5, 3.25]
 
 
+def test_headings_above_several_columns_are_part_of_their_names(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text(
+        ",Q1,,Q2,,\nRegion,Units,Price,Units,Price,Sum\n" + "N,1,2.5,3,4.5,5\nS,2,1.5,4,3.5,6\n" * 3
+    )
+    with pytest.warns(
+        NongaussWarning, match=r"Two lines of column names .* 'Q1 Units', 'Q1 Price', 'Q2 Units'"
+    ):
+        table = read_table(file)
+    assert list(table) == ["Region", "Q1 Units", "Q1 Price", "Q2 Units", "Q2 Price", "Sum"]
+    assert table["Q2 Price"].tolist()[:2] == [4.5, 3.5]
+
+
 def test_numbers_in_the_first_line_warn(tmp_path):
     (tmp_path / "t.csv").write_text("1,2\n3,4\n")
     with pytest.warns(NongaussWarning, match="first line of t.csv holds numbers"):

@@ -26,10 +26,14 @@ def with_one_line_of_names(text: str, separator: str, file: str, notes: list[str
         if found is None:
             return text
         names, second, rest = found
-        shown = ", ".join(repr(cell[:60]) for cell in second if cell)
-        notes.append(f"A second line of column names was left out of {file} ({shown[:200]}).")
-        out = io.StringIO()
-        csv.writer(out, delimiter=separator, lineterminator="\n").writerow(_joint(names, second))
+        out, one = io.StringIO(), _under_headings(names, second)
+        if one:
+            shown = ", ".join(repr(name[:60]) for name in one if name)
+            notes.append(f"Two lines of column names of {file} were read as one ({shown[:200]}).")
+        else:
+            shown = ", ".join(repr(cell[:60]) for cell in second if cell)
+            notes.append(f"A second line of column names was left out of {file} ({shown[:200]}).")
+        csv.writer(out, delimiter=separator, lineterminator="\n").writerow(one or _joint(names, second))
         text = out.getvalue() + rest
     return text
 
@@ -63,6 +67,21 @@ def _says_more(second: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         over_numbers += bool(cell) and len(below) >= _FEWEST and numbers == len(below)
     n_cells = sum(map(bool, second))
     return over_numbers > 1 or (over_numbers == 1 and 1 < n_cells > len(second) / 2)
+
+
+def _under_headings(headings: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The names of columns of which several have one heading, as merged cells are written: that heading and
+    the cell after it, empty. Those that stand once are as they are. [] without headings."""
+    times = Counter(filter(None, names))
+    if max(times.values(), default=1) == 1 or not all(
+        name for name, top in zip(names, headings, strict=True) if top
+    ):
+        return []
+    above, out = "", []
+    for heading, name in zip(headings, names, strict=True):
+        above = heading or above
+        out.append(f"{above} {name}".strip() if times[name] > 1 else name)
+    return out if len(set(filter(None, out))) == len(list(filter(None, out))) else []
 
 
 def _joint(names: Sequence[str], second: Sequence[str]) -> list[str]:

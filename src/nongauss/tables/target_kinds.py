@@ -159,7 +159,8 @@ def _seen(raw: pd.Series[Any], column: Column, name: str, inputs: InputTable | N
         return TargetKind(ColumnKind.CONSTANT, f"It holds only the value {only}.", notes=notes)
     unit = unit_key(column.unit[1:])
     if column.kind == "clock" or column.unit[1:] == HOURS_BESIDE_SECONDS:
-        notes, unit = (*notes, f"Column {name!r} is read as hours: 1:30 is 1.5."), "h"
+        shown = "1:30 is 1.5" if column.kind == "clock" else "1:30.0 is 0.025"
+        notes, unit = (*notes, f"Column {name!r} is read as hours: {shown}."), "h"
     rows = None if inputs is None else inputs.take(~column.missing)
     seen = numbers_kind(values, name, unit=unit, inputs=rows)
     return replace(seen, notes=(*notes, *seen.notes))
