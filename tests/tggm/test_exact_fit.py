@@ -68,6 +68,17 @@ def test_gaussian_noise_stays_with_moments_to_the_bit():
 
 
 @pytest.mark.gate
+def test_heavy_tails_alone_are_no_reason_to_try_the_exact_likelihood():
+    """Its laws are skewed, not heavy-tailed: held-out rows would not choose it, after most of the time."""
+    X, y = table(lambda rng, n: rng.standard_t(3, size=n), 300)
+    seen = []
+    settings = {"n_heads": 1, **SMALL, "callbacks": [lambda progress: seen.append(progress.iteration)]}
+    chosen = TGGMRegressor((6,), **settings).fit(X, y)
+    assert chosen.posterior_ == "moments"
+    assert max(seen) <= chosen.n_iter_
+
+
+@pytest.mark.gate
 def test_a_fit_that_is_stopped_while_it_tries_more_says_so_and_tries_no_more():
     X, y = table(lambda rng, n: rng.gamma(1.0, size=n), 300)
     seen = []

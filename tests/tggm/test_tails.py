@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from nongauss.tggm import tails
-from nongauss.tggm.calibration import _jarque_bera, calibrated
+from nongauss.tggm.calibration import _worth_of_skewness, calibrated
 from tggm.small import CONFIG, ensemble_of, one_unit
 
 
@@ -53,7 +53,16 @@ def test_few_rows_leave_some_probability_to_heavy_tails():
     assert factor.weights[factor.variances > 5.0].sum() > 1e-5
 
 
-def test_jarque_bera_is_scipys():
-    error = np.random.default_rng(1).exponential(size=(2, 50))
-    weight = np.ones((2, 50))
-    assert_allclose(_jarque_bera(error, weight), stats.jarque_bera(error.ravel()).statistic, rtol=1e-10)
+def test_what_skewness_may_be_worth_is_enough_for_known_laws():
+    """Nats between a law and the Gaussian of its mean and variance, from SciPy's entropies."""
+    for law in (stats.gamma(1.5), stats.lognorm(0.7), stats.weibull_min(1.5), stats.gamma(8.0)):
+        nats = stats.norm(0.0, law.std()).entropy() - law.entropy()
+        error = law.rvs((2, 20_000), random_state=np.random.default_rng(1))
+        assert nats < _worth_of_skewness(error, np.ones(error.shape)) < 2.0 * nats
+    normal = np.random.default_rng(2).normal(size=(2, 20_000))
+    weight = np.ones(normal.shape)
+    assert _worth_of_skewness(normal, weight) < 1e-3
+    assert_allclose(_worth_of_skewness(normal, weight), stats.skew(normal.ravel()) ** 2 / 6.0, rtol=0.2)
+    normal[:, ::4000] = 30.0  # few far rows are no skewed noise
+    assert _worth_of_skewness(normal, weight) < 2e-3
+    assert _worth_of_skewness(np.ones((2, 5)), np.ones((2, 5))) == 0.0

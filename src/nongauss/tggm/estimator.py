@@ -68,7 +68,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         How "ml" treats the hidden units. "moments" replaces p(y|x) by the Gaussian with its exact mean and
         covariance; "exact" integrates the units out by a saddlepoint approximation from their cumulant
         generating function, for skewed noise; "auto" fits by moments, continues by "exact" if held-out
-        errors are not Gaussian, and keeps the better one. "mean_field" is the EM gradient of the paper,
+        errors are skewed, and keeps the better one. "mean_field" is the EM gradient of the paper,
         which predicts less well.
     n_heads : int or "auto", default "auto"
         Number of outputs of which y is a mixture, with weights that depend on the hidden units: for several

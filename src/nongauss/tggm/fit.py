@@ -34,9 +34,6 @@ from nongauss.tggm.params import (
 )
 from nongauss.tggm.predict import Ensemble
 
-SURELY_NOT_GAUSSIAN = 9.2
-"""Jarque and Bera's statistic of Gaussian rows is beyond this once in a hundred times (chi-squared of 2)."""
-
 FURTHER = 0.5
 """Epochs of each further way, and those without improvement that end it, as a share of those by moments; of
 `DEEP` layers as many as they had."""
@@ -69,6 +66,7 @@ noise has an edge, the rows below it are all that a member sees of it, and it wo
 
 EXACT_EPOCHS, HEADS_EPOCHS = "epochs of the exact likelihood", "epochs of heads"
 MORE_HEADS_EPOCHS, DEEP_EPOCHS = "more epochs of heads", "epochs of two layers"
+MORE_EPOCHS = "more epochs of one layer"
 SKIP_EPOCHS = "epochs with a linear skip"
 """Their names in a checkpoint."""
 
@@ -105,10 +103,10 @@ def fit(
 
     `all_rows` is a source of `Encoded` rows, of which `sample` holds some in memory; None where `sample`
     holds all. The epochs are a schedule, which early stopping may cut short. With `posterior="auto"` the
-    members are fitted by moments, then anew with `N_HEADS` heads, half of the epochs first; and, if rows that
-    they did not train on do not lie about their means as a Gaussian does, by the exact likelihood from the
-    first. These rows choose. They choose between `PLAIN` and `DEEP` layers before, where the sizes are left
-    to the fit and rows are many, and then whether there is a skip, where that is.
+    members are fitted by moments, then anew with `N_HEADS` heads, half of the epochs first; and, if errors of
+    rows that they did not train on are so skewed that it may gain, by the exact likelihood from the first.
+    These rows choose. Before, they choose between `PLAIN` and `DEEP` layers after the epochs of `DEEP`, where
+    the sizes are left to the fit and rows are many, and then whether there is a skip, where that is.
     """
     trainer = _Trainer.of(seed, sample, recipe, all_rows, run, config.n_classes > 0)
     max_epochs = trainer.max_epochs
@@ -190,11 +188,15 @@ class _Trainer(NamedTuple):
 
 def _shaped(trainer: _Trainer, plain: NetworkConfig, config: NetworkConfig) -> tuple[Attempt, Attempt]:
     """The best of the fits with layers and skip as `config` leaves them to held-out rows; and the last."""
-    attempt = trainer.attempt
-    best = last = attempt(plain, "epochs", trainer.max_epochs)
-    if may_be_deep(config, trainer.table.n_rows) and last.may_be_compared:
-        last = attempt(replace(plain, layers=DEEP), DEEP_EPOCHS, trainer.epochs_of_deep, best)
-        best = best.or_better(last, best.surely)
+    attempt, all_, few = trainer.attempt, trainer.max_epochs, trainer.epochs_of_deep
+    tries_deep = trainer.table.held is not None and may_be_deep(config, trainer.table.n_rows)
+    best = last = attempt(plain, "epochs", few if tries_deep else all_)
+    if tries_deep and last.may_be_compared:
+        last = attempt(replace(plain, layers=DEEP), DEEP_EPOCHS, few, best)
+        one_layer, best = best, best.or_better(last, best.surely)
+        if last.may_be_compared and best is one_layer and few < all_:
+            last = attempt(plain, MORE_EPOCHS, all_ - few, best, anew=False)
+            best = best.or_better(last)._replace(epochs=all_)
     if config.skip is None and last.may_be_compared:
         skipped = replace(best.found.ensemble.config, skip=True)
         last = attempt(skipped, SKIP_EPOCHS, best.epochs, last)
@@ -217,7 +219,8 @@ def _further(
             last = attempt(headed, MORE_HEADS_EPOCHS, epochs, last, anew=False)
             heads = heads.or_better(last)
         best = first.or_better(heads, first.surely)
-    if last.may_be_compared and first.found.non_gaussian > SURELY_NOT_GAUSSIAN:
+    gained = best.found.log_density - first.found.log_density
+    if last.may_be_compared and first.found.skewed > first.surely + gained:
         last = attempt(replace(plain, posterior="exact"), EXACT_EPOCHS, epochs, first, anew=False)
         best = best.or_better(last)
     return best
@@ -250,7 +253,7 @@ def table_of(
 
 
 class Attempt(NamedTuple):
-    """A way to fit the members: how it went, what held-out rows say of them, and its schedule's epochs."""
+    """A way to fit the members: how it went, what held-out rows say of them, and its schedules' epochs."""
 
     result: FitResult
     found: CalibratedEnsemble
