@@ -73,3 +73,9 @@ def test_the_direction_that_is_true_costs_nothing():
 def test_what_cannot_be_kept_is_refused(table, changes, said):
     with pytest.raises(InputError, match=said):
         TGGMRegressor(**{**SMALL, **changes}).fit(*table)
+
+
+def test_several_outputs_are_refused_whatever_the_layers(table):
+    X, y = table
+    with pytest.raises(InputError, match="one hidden layer and one output, got 1 and 2; pass"):
+        TGGMRegressor(monotone={"a": 1}).fit(X, np.column_stack([y, y]))

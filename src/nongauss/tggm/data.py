@@ -111,7 +111,7 @@ class RegressionReading(NamedTuple):
             return config
         if len(config.layers) > 1 or len(self.scaler.centre) > 1:
             raise InputError(
-                f"monotone needs one hidden layer and one output, got {len(config.layers)} and "
+                f"monotone needs one hidden layer and one output, got {max(len(config.layers), 1)} and "
                 f"{len(self.scaler.centre)}; pass hidden_layer_sizes=(50,), fit outputs one by one."
             )
         mirrored = bool(self.scaler.scale[0] < 0.0)
