@@ -70,6 +70,26 @@ def test_a_short_schedule_gives_two_layers_the_steps_they_need(few_units, monkey
     assert len(model.trace_) == 2 * epochs  # one layer is tried for as many
 
 
+@pytest.mark.parametrize(("still_learns", "epochs"), [(False, [4, 4, 6]), (True, [4, 6, 4])])
+def test_one_layer_that_still_learns_is_compared_after_all_of_its_epochs(
+    few_units, monkeypatch, still_learns, epochs
+):
+    rules = []
+    run = fit.loop.run
+
+    def watched(step, state, run_, rule, **rest):
+        rules.append(rule.max_iter)
+        return run(step, state, run_, rule, **rest)
+
+    monkeypatch.setattr(fit.loop, "run", watched)
+    monkeypatch.setattr(fit.Attempt, "still_learns", still_learns)
+    monkeypatch.setattr(fit, "LEAST_GAIN", 1e9)  # one layer is kept whatever held-out rows say
+    X, y = table(2.5, 0.1)
+    model = TGGMRegressor(n_members=2, max_epochs=10, random_state=0).fit(X, y)
+    assert rules == epochs
+    assert model.hidden_layer_sizes_ == (2,)
+
+
 @pytest.mark.gate
 def test_a_line_keeps_few_units(few_units):
     X, y = table(0.1, 0.3)

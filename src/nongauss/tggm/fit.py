@@ -188,19 +188,39 @@ class _Trainer(NamedTuple):
 
 def _shaped(trainer: _Trainer, plain: NetworkConfig, config: NetworkConfig) -> tuple[Attempt, Attempt]:
     """The best of the fits with layers and skip as `config` leaves them to held-out rows; and the last."""
-    attempt, all_, few = trainer.attempt, trainer.max_epochs, trainer.epochs_of_deep
-    tries_deep = trainer.table.held is not None and may_be_deep(config, trainer.table.n_rows)
-    best = last = attempt(plain, "epochs", few if tries_deep else all_)
-    if tries_deep and last.may_be_compared:
-        last = attempt(replace(plain, layers=DEEP), DEEP_EPOCHS, few, best)
-        one_layer, best = best, best.or_better(last, best.surely)
-        if last.may_be_compared and best is one_layer and few < all_:
-            last = attempt(plain, MORE_EPOCHS, all_ - few, best, anew=False)
-            best = best.or_better(last)._replace(epochs=all_)
+    if trainer.table.held is not None and may_be_deep(config, trainer.table.n_rows):
+        best, last = _layered(trainer, plain)
+    else:
+        best = last = trainer.attempt(plain, "epochs", trainer.max_epochs)
     if config.skip is None and last.may_be_compared:
         skipped = replace(best.found.ensemble.config, skip=True)
-        last = attempt(skipped, SKIP_EPOCHS, best.epochs, last)
+        last = trainer.attempt(skipped, SKIP_EPOCHS, best.epochs, last)
         best = best.or_better(last)
+    return best, last
+
+
+def _layered(trainer: _Trainer, plain: NetworkConfig) -> tuple[Attempt, Attempt]:
+    """The better of `PLAIN` and `DEEP` layers; and the last fit.
+
+    Both have the epochs of `DEEP`. The others are for `PLAIN` if it is the better one; or before, if it still
+    learns after the first.
+    """
+    few, all_ = trainer.epochs_of_deep, trainer.max_epochs
+
+    def all_of(first: Attempt) -> Attempt:
+        """What `PLAIN` comes to with the other epochs."""
+        return trainer.attempt(plain, MORE_EPOCHS, all_ - few, first, anew=False)
+
+    best = last = one = trainer.attempt(plain, "epochs", few)
+    if few < all_ and one.still_learns:
+        last = all_of(one)
+        best = one = one.or_better(last)._replace(epochs=all_)
+    if last.may_be_compared:
+        last = trainer.attempt(replace(plain, layers=DEEP), DEEP_EPOCHS, few, one)
+        best = one.or_better(last, one.surely)
+    if last.may_be_compared and best is one and one.epochs < all_:
+        last = all_of(one)
+        best = one.or_better(last)._replace(epochs=all_)
     return best, last
 
 
@@ -263,6 +283,11 @@ class Attempt(NamedTuple):
     def may_be_compared(self) -> bool:
         """Did it come to its end, with rows held out?"""
         return self.result.status.converged and self.found.log_density > -math.inf
+
+    @property
+    def still_learns(self) -> bool:
+        """Are most members best at the end of the schedule, in its last tenth, with rows held out?"""
+        return self.may_be_compared and float(np.median(self.result.state.best_epoch)) > 0.9 * self.epochs
 
     @property
     def surely(self) -> float:
