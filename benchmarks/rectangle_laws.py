@@ -135,6 +135,19 @@ def unrelated_labels(rng: np.random.Generator) -> np.ndarray:
     return rng.integers(0, 3, (450, 6)).astype(str)
 
 
+def zeros(rng: np.random.Generator) -> np.ndarray:
+    """A column of which nine tenths are 0, beside one of noise."""
+    amounts = np.where(rng.uniform(size=500) < 0.9, 0.0, rng.exponential(size=500))
+    return np.column_stack([amounts, rng.normal(size=500)])
+
+
+def blobs_and_zeros(rng: np.random.Generator) -> np.ndarray:
+    """Three Gaussians in two columns, and two columns of noise of which .9 and .5 are 0."""
+    centres = 5.0 * np.array([[0, 0], [1, 0], [0.5, 0.9]])[np.repeat(np.arange(3), 150)]
+    amounts = np.where(rng.uniform(size=(450, 2)) < [0.9, 0.5], 0.0, rng.exponential(size=(450, 2)))
+    return np.hstack([centres + rng.normal(size=(450, 2)), amounts])
+
+
 LAWS: dict[str, tuple[Law, int]] = {
     "2 x 2 boxes, 8 noise columns": (grid_in_noise, 4),
     "4 boxes in 10 columns": (ten_columns, 4),
@@ -154,6 +167,8 @@ LAWS: dict[str, tuple[Law, int]] = {
     "2 classes, labels in pairs": (pairs, 2),
     "a label across 3 Gaussians": (label_across, 3),
     "unrelated labels": (unrelated_labels, 1),
+    "90 % zeros beside noise": (zeros, 1),
+    "3 Gaussians, 2 columns of zeros": (blobs_and_zeros, 3),
 }
 
 

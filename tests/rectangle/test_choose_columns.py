@@ -31,7 +31,7 @@ def test_the_density_of_a_coarse_cell_is_the_mean_log_density_within_its_step():
     rng = np.random.default_rng(1)
     Y, step = rng.integers(0, 2, (6, 2)).astype(float), np.array([1.0, 0.5])
     nothing = LevelCodes(np.zeros((6, 0), dtype=np.intp), ())
-    rows = RectangleRows(Y, nothing, Y, nothing, np.ones(6), step**2 / 12.0)
+    rows = RectangleRows(Y, nothing, Y, nothing, np.ones(6), np.tile(step**2 / 12.0, (6, 1)))
     scatter = np.array([[0.5, 0.2], [0.2, 0.8]])
     law = ClusterStructure(np.array([[[0.3, 0.1]]]), scatter[None, None], np.zeros((1, 1, 0)))
     at = (np.arange(400) + 0.5) / 400 - 0.5

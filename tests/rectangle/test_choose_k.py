@@ -42,6 +42,30 @@ def test_columns_of_few_values_make_no_clusters_of_their_own():
     assert adjusted_rand_score(truth, model.labels_) == 1.0
 
 
+def mostly_zero(rng, n_rows, share):
+    """A column of exponential numbers, of which a share is 0."""
+    return np.where(rng.uniform(size=n_rows) < share, 0.0, rng.exponential(size=n_rows))
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("share", [0.9, 0.5])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_value_that_many_rows_share_makes_no_cluster(share, seed):
+    """The rows at 0 have no width, so that a density finds a dense core there, and pieces about it."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([mostly_zero(rng, 300, share), rng.normal(size=300)])
+    assert RectangleMixture(n_init=2, random_state=0).fit(X).n_clusters_ == 1
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_value_that_many_rows_share_hides_no_clusters(seed):
+    rng = np.random.default_rng(seed)
+    X, truth = blobs(300, 3)
+    X = np.column_stack([X, mostly_zero(rng, 300, 0.8)])
+    model = RectangleMixture(n_init=2, random_state=0).fit(X)
+    assert adjusted_rand_score(truth, model.labels_) == 1.0
+
+
 @pytest.mark.gate
 def test_iris_has_three():
     assert RectangleMixture(n_init=4, random_state=0).fit(load_iris().data).n_clusters_ == 3

@@ -118,8 +118,7 @@ def test_levels_stand_side_by_side_and_a_gap_has_none():
 
 def test_rows_are_grouped_by_their_gaps():
     data = rows()
-    groups = data.groups
-    assert sorted(np.concatenate([rows_ for rows_, _ in groups])) == list(range(len(data)))
-    for members, present in groups:
-        expected = np.isin(np.arange(3), present)
-        assert (~np.isnan(data.Y[members]) == expected).all()
+    patterns = data.gap_patterns
+    assert sorted(np.concatenate(patterns.rows)) == list(range(len(data)))
+    for members, seen in zip(patterns.rows, patterns.seen, strict=True):
+        assert (~np.isnan(data.Y[members]) == seen).all()

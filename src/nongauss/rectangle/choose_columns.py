@@ -210,7 +210,7 @@ def marginal_gain(
 def with_columns(rows: RectangleRows, columns: IntArray) -> RectangleRows:
     """The rows with some of the structure columns of numbers."""
     return RectangleRows(
-        rows.X, rows.X_labels, rows.Y[:, columns], rows.Y_labels, rows.weight, rows.grain[columns]
+        rows.X, rows.X_labels, rows.Y[:, columns], rows.Y_labels, rows.weight, rows.grain[:, columns]
     )
 
 
@@ -224,7 +224,7 @@ def _of_columns(task: ClusterTask, tells: BoolArray) -> ClusterTask:
     views = task.views._replace(rule=_view_of(rule, keep), structure=_view_of(look, tells))
     rows = task.rows
     new = RectangleRows(
-        rows.X[:, keep], rows.X_labels, rows.Y[:, tells], rows.Y_labels, rows.weight, rows.grain[tells]
+        rows.X[:, keep], rows.X_labels, rows.Y[:, tells], rows.Y_labels, rows.weight, rows.grain[:, tells]
     )
     cells = task.cells._replace(numbers=task.cells.numbers[:, keep])
     return task._replace(rows=new, cells=cells, views=views)
@@ -236,5 +236,5 @@ def _view_of(view: ColumnView, keep: BoolArray) -> ColumnView:
     def kept(items: tuple) -> tuple:  # type: ignore[type-arg]
         return tuple(item for item, keeps in zip(items, keep, strict=True) if keeps)
 
-    grains = kept(view.grains) if view.grains else ()
-    return view._replace(numeric=kept(view.numeric), scales=kept(view.scales), grains=grains)
+    grains, atoms = (kept(part) if part else () for part in (view.grains, view.atoms))
+    return view._replace(numeric=kept(view.numeric), scales=kept(view.scales), grains=grains, atoms=atoms)

@@ -278,11 +278,12 @@ def _valleys(task: ClusterTask, seed: int) -> ValleyFigures:
 
     By the numbers alone where these part any: a label that goes with them would part each group once more.
     """
-    Y, Y_labels = with_levels(task.rows)
-    rows = RectangleRows(task.rows.X, task.rows.X_labels, Y, Y_labels, task.rows.weight)
-    if Y.shape[1] and Y_labels.n_levels:
+    rows = with_levels(task.rows)
+    if rows.Y.shape[1] and rows.Y_labels.n_levels:
         nothing = LevelCodes(np.zeros((len(rows), 0), dtype=np.intp), ())
-        found = _groups_of(RectangleRows(rows.X, rows.X_labels, Y, nothing, rows.weight), seed)
+        found = _groups_of(
+            RectangleRows(rows.X, rows.X_labels, rows.Y, nothing, rows.weight, rows.grain), seed
+        )
         if found.n_groups > 1:
             return found
     return _groups_of(rows, seed)

@@ -102,39 +102,39 @@ def of_rows(task: ClusterTask, chosen: IntArray) -> ClusterTask:
 def seen_by_criterion(task: ClusterTask) -> ClusterTask:
     """Few values as levels, and the first principal components of the other structure columns."""
     rows = task.rows
-    Y, Y_labels = with_levels(rows)
-    Y = _components(Y, rows.weight)
-    return task._replace(rows=RectangleRows(rows.X, rows.X_labels, Y, Y_labels, rows.weight))
+    rows = with_levels(rows)
+    Y, grain = _components(rows)
+    return task._replace(rows=RectangleRows(rows.X, rows.X_labels, Y, rows.Y_labels, rows.weight, grain))
 
 
-def with_levels(rows: RectangleRows) -> tuple[FloatArray, LevelCodes]:
-    """Structure columns (N, P') of many different values, and the others beside the label columns.
-
-    Of the former without those that repeat others.
-    """
+def with_levels(rows: RectangleRows) -> RectangleRows:
+    """The rows with structure columns of few different values as labels, without those that repeat others."""
     most = min(FEW_VALUES, 0.1 * float(rows.weight.sum()))
     numbers, codes, sizes = [], [rows.Y_labels.codes], list(rows.Y_labels.n_levels)
-    for y in rows.Y.T:
+    for j, y in enumerate(rows.Y.T):
         values, which = np.unique(y, return_inverse=True)
         n_values = len(values) - int(np.isnan(values[-1]))
         if n_values > most:
-            numbers.append(y)
+            numbers.append(j)
             continue
         codes.append(np.where(np.isnan(y), -1, which.reshape(-1))[:, None])
         sizes.append(n_values)
-    Y = _not_repeated(np.column_stack(numbers)) if numbers else np.zeros((len(rows), 0))
-    return Y, LevelCodes(np.hstack(codes).astype(np.intp), tuple(sizes))
+    kept = np.array(numbers, dtype=np.intp)
+    if numbers:
+        kept = kept[_not_repeated(rows.Y[:, kept])]
+    Y_labels = LevelCodes(np.hstack(codes).astype(np.intp), tuple(sizes))
+    return RectangleRows(rows.X, rows.X_labels, rows.Y[:, kept], Y_labels, rows.weight, rows.grain[:, kept])
 
 
-def _not_repeated(Y: FloatArray) -> FloatArray:
-    """The columns (N, P') that are no linear function of those before, gaps at the mean.
+def _not_repeated(Y: FloatArray) -> list[int]:
+    """The columns of (N, P) that are no linear function of those before, gaps at the mean.
 
     A column that repeats others says nothing anew, but a density would see rows in a plane: no width at all.
     Of more columns than half the rows all stay, since any column follows from so many.
     """
     N, P = Y.shape
     if 2 * P > N:
-        return Y
+        return list(range(P))
     off = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
     off = off - off.mean(axis=0)
     off /= np.maximum(np.sqrt((off * off).sum(axis=0)), 1e-300)
@@ -145,14 +145,15 @@ def _not_repeated(Y: FloatArray) -> FloatArray:
         kept.append(j)
         own = off[:, j] / np.sqrt(off[:, j] @ off[:, j])
         off[:, j + 1 :] -= np.outer(own, own @ off[:, j + 1 :])
-    return Y[:, kept]
+    return kept
 
 
-def _components(Y: FloatArray, weight: FloatArray) -> FloatArray:
-    """Principal components (N, at most 5), gaps at the mean."""
+def _components(rows: RectangleRows) -> tuple[FloatArray, FloatArray]:
+    """Principal components (N, at most 5), gaps at the mean, and the variance within their steps."""
+    Y, weight = rows.Y, rows.weight
     if Y.shape[1] <= MOST_COMPONENTS:
-        return Y
+        return Y, rows.grain
     filled = np.nan_to_num(Y - np.average(np.nan_to_num(Y), axis=0, weights=weight))
     _, vectors = np.linalg.eigh((filled.T * weight) @ filled)
-    components: FloatArray = filled @ vectors[:, ::-1][:, :MOST_COMPONENTS]
-    return components
+    kept = vectors[:, ::-1][:, :MOST_COMPONENTS]
+    return filled @ kept, rows.grain @ kept**2

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
+from nongauss.rectangle.gaps import GapPatterns, gap_patterns
+from nongauss.rectangle.grain import column_grain
 from nongauss.tables.column import Column
 from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.encoder import TableEncoder
@@ -76,8 +78,7 @@ class RawCells(NamedTuple):
 class RectangleRows:
     """Rows, scaled, with their weights (N,). X (N, D) for the rules and Y (N, P) for the structure.
 
-    NaN is a missing cell. `grain` (P,) is the variance within the least step between values of Y, 0 if not
-    given.
+    NaN is a missing cell. `grain` (N, P) is the variance of what each value of Y stands for, 0 if not given.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class RectangleRows:
         grain: FloatArray | None = None,
     ):
         self.X, self.X_labels, self.Y, self.Y_labels, self.weight = X, X_labels, Y, Y_labels, weight
-        self.grain = np.zeros(Y.shape[1]) if grain is None else grain
+        self.grain = np.zeros(Y.shape) if grain is None else grain
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -103,18 +104,13 @@ class RectangleRows:
             self.Y[rows],
             self.Y_labels.take(rows),
             self.weight[rows],
-            self.grain,
+            self.grain[rows],
         )
 
     @cached_property
-    def groups(self) -> list[tuple[IntArray, IntArray]]:
-        """(row numbers, columns present) for each pattern of missing cells in Y."""
-        present = ~np.isnan(self.Y)
-        if present.all():
-            return [(np.arange(len(self)), np.arange(self.Y.shape[1]))]
-        patterns, which = np.unique(present, axis=0, return_inverse=True)
-        which = which.reshape(-1)
-        return [(np.flatnonzero(which == i), np.flatnonzero(pattern)) for i, pattern in enumerate(patterns)]
+    def gap_patterns(self) -> GapPatterns:
+        """Which columns of Y are seen in each pattern of missing cells, and the rows of each."""
+        return gap_patterns(self.Y)
 
     @cached_property
     def spread(self) -> FloatArray:
@@ -173,7 +169,8 @@ class ColumnView(NamedTuple):
     """Some columns of the table: their encoder, their places among all, and the scales of those with numbers.
 
     `numeric` and `labels` are positions among the encoder's columns; columns that say nothing are in neither.
-    `grains` are the variances, scaled, within the least step between the values of each column of numbers.
+    `grains` are the variances, scaled, within the least step between the values of each column of numbers;
+    `atoms` (n, 2) are values that many rows of a column have, and the variances of what these stand for.
     """
 
     encoder: TableEncoder
@@ -182,6 +179,7 @@ class ColumnView(NamedTuple):
     labels: tuple[int, ...]
     scales: tuple[ColumnScale, ...]
     grains: tuple[float, ...] = ()
+    atoms: tuple[Float64[np.ndarray, "n 2"], ...] = ()
 
     @property
     def codes(self) -> tuple[ColumnCode, ...]:
@@ -210,6 +208,16 @@ class ColumnView(NamedTuple):
             column[:] = scale.apply(x).astype(np.float32)
         return out + 0.0
 
+    def grain(self, scaled: FloatArray) -> FloatArray | None:
+        """The variance of what each scaled number stands for, (N, D)."""
+        if not self.grains:
+            return None
+        out = np.tile(self.grains, (len(scaled), 1))
+        for column, x, atoms in zip(out.T, scaled.T, self.atoms, strict=False):
+            for at, variance in atoms:
+                column[x == at] = max(variance, column[0])
+        return out
+
 
 @persistable("rectangle.Views")
 class ColumnViews(NamedTuple):
@@ -233,8 +241,7 @@ class ColumnViews(NamedTuple):
         """Cells of the rule columns and scaled rows, from decoded columns by their places in the table."""
         cells, seen = self.rule.cells(columns), self.structure.cells(columns)
         X, Y = self.rule.scaled(cells.numbers), self.structure.scaled(seen.numbers)
-        grain = np.array(self.structure.grains) if self.structure.grains else None
-        return cells, RectangleRows(X, cells.labels, Y, seen.labels, np.ones(len(X)), grain)
+        return cells, RectangleRows(X, cells.labels, Y, seen.labels, np.ones(len(X)), self.structure.grain(Y))
 
 
 def read_columns(
@@ -271,21 +278,12 @@ def learn_view(
     most = max(FEW_LABELS, 0.5 * float(weight.sum()))
     labels = tuple(i for i, c in enumerate(encoder.columns) if c.role == "labels" and len(c.levels) <= most)
     scales = tuple(_scale(encoder.columns[i], columns[places[i]], weight, scaling) for i in numeric)
-    grains = tuple(
-        _grain(scale.apply(np.asarray(columns[places[i]].values)[weight > 0]))
+    grains = [
+        column_grain(scale.apply(np.asarray(columns[places[i]].values)), weight, scaling)
         for i, scale in zip(numeric, scales, strict=True)
-    )
-    return ColumnView(encoder, places, numeric, labels, scales, grains)
-
-
-def _grain(z: FloatArray) -> float:
-    """Variance of what lies within the least step h between scaled values: h^2 / 12 (Sheppard 1898).
-
-    A value that was rounded, counted or is 0 or 1 stands for all values half a step around it; so no density
-    is finer than its steps, and an atom makes no cluster of no width.
-    """
-    values = np.unique(z[~np.isnan(z)].astype(np.float32)).astype(np.float64)
-    return float(np.diff(values).min() ** 2 / 12.0) if len(values) > 1 else 0.0
+    ]
+    steps, atoms = tuple(grain.step for grain in grains), tuple(grain.atoms for grain in grains)
+    return ColumnView(encoder, places, numeric, labels, scales, steps, atoms)
 
 
 def _scale(code: ColumnCode, column: Column, weight: FloatArray, scaling: str) -> ColumnScale:

@@ -40,7 +40,8 @@ def without_clusters(task: ClusterTask, seed: int, group: IntArray | None = None
     X_labels = LevelCodes(drawn_cells(rows.X_labels.codes, rule, rule.labels), rows.X_labels.n_levels)
     Y_labels = LevelCodes(drawn_cells(rows.Y_labels.codes, look, look.labels), rows.Y_labels.n_levels)
     X, Y = drawn_cells(rows.X, rule, rule.numeric), drawn_cells(rows.Y, look, look.numeric)
-    new = RectangleRows(X, X_labels, Y, Y_labels, rows.weight)
+    grain = drawn_cells(rows.grain, look, look.numeric)
+    new = RectangleRows(X, X_labels, Y, Y_labels, rows.weight, grain)
     return task._replace(rows=new, cells=RawCells(drawn_cells(cells.numbers, rule, rule.numeric), X_labels))
 
 

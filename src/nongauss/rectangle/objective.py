@@ -12,12 +12,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.linalg.lapack import dtrtri
 from scipy.special import gammaln, logsumexp
 
 from nongauss.rectangle.config import LIKELIHOOD
 from nongauss.rectangle.data import FloatArray, RectangleRows
+from nongauss.rectangle.gaps import AT_ONCE, dot_each, each_row, of_seen, row_blocks
 from nongauss.rectangle.params import REACH, BoxPrior, ClusterStructure, RectangleParams, SoftBoxes
 
 LEAST = 1e-8
@@ -36,8 +37,6 @@ ALL_AT_ONCE = 64
 
 LEVEL_COUNT = 0.5
 """Rows that the prior adds to each level of a label column."""
-
-_PIECE = 2**18  # numbers of a structure's rows handled at once
 
 
 class SlopePowers(NamedTuple):
@@ -250,24 +249,38 @@ def log_density(
     log_p = structure.log_levels @ rows.Y_levels.T
     log_p = log_p.reshape(n_starts, K, len(rows))
     t_weight = np.ones_like(log_p)
-    for group, columns in rows.groups:
-        P = len(columns)
-        if not P:
-            continue
-        root, log_det = _root(structure.scatter[..., columns[:, None], columns], kind)
-        mean = structure.mean[..., columns]
-        for part in pieces(group, n_starts * K * P):
-            z = root @ (rows.Y[part][:, columns].T - mean[..., None])
-            distance = (z * z).sum(axis=-2)
-            if kind != LIKELIHOOD:
-                # E (y + u - m)' S^-1 (y + u - m), u within the steps of the columns
-                distance += ((root * root) @ rows.grain[columns]).sum(axis=-1)[..., None]
-            if kind == "student_t":
-                log_p[..., part] += _log_t(distance, log_det, P)
-                t_weight[..., part] = (FREEDOM + P) / (FREEDOM + distance)  # u = (nu+P)/(nu+d^2)
-            else:
-                log_p[..., part] -= 0.5 * (distance + log_det[..., None] + P * np.log(2 * np.pi))
+    if kind == "diagonal":
+        return log_p + _log_independent(rows, structure), t_weight
+    for seen, part, which in row_blocks(rows.gap_patterns, n_starts * K):
+        root, log_det = _root(of_seen(structure.scatter, seen), kind)
+        off = np.where(seen[which], rows.Y[part] - structure.mean[..., None, :], 0.0)
+        z = each_row(root, off, which)
+        distance = (z * z).sum(axis=-1)
+        if kind != LIKELIHOOD:
+            # E (y + u - m)' S^-1 (y + u - m), u within the steps of the columns
+            distance += dot_each((root * root).sum(axis=-2), seen[which] * rows.grain[part], which)
+        P, log_det = seen.sum(axis=-1)[which], log_det[..., which]
+        if kind == "student_t":
+            log_p[..., part] += _log_t(distance, log_det, P)
+            t_weight[..., part] = (FREEDOM + P) / (FREEDOM + distance)  # u = (nu+P)/(nu+d^2)
+        else:
+            log_p[..., part] -= 0.5 * (distance + log_det + P * np.log(2 * np.pi))
     return log_p, t_weight
+
+
+def _log_independent(rows: RectangleRows, structure: ClusterStructure) -> Float[np.ndarray, "S K N"]:
+    """Log density of numbers that are independent and Gaussian, in each row of those that it has."""
+    # -1/2 sum_j seen_j [((y_j - m_j)^2 + h_j) / v_j + log(2 pi v_j)],  h the row's grain
+    variance = np.diagonal(structure.scatter, axis1=-2, axis2=-1)
+    S, K, P = structure.mean.shape
+    present = ~np.isnan(rows.Y)
+    Y = np.where(present, rows.Y, 0.0)
+    out: FloatArray = -0.5 * (np.log(2 * np.pi * variance) @ present.T)
+    out -= 0.5 * ((1.0 / variance) @ (present * rows.grain).T)
+    for part in np.array_split(np.arange(len(rows)), -(-len(rows) * S * K * max(P, 1) // AT_ONCE)):
+        off = (Y[part] - structure.mean[..., None, :]) * present[part]
+        out[..., part] -= 0.5 * ((off * off) @ (1.0 / variance)[..., None])[..., 0]
+    return out
 
 
 def log_prior(rows: RectangleRows, structure: ClusterStructure, kind: str) -> Float[np.ndarray, " S"]:
@@ -305,15 +318,10 @@ def _inverse_of_factor(factor: Float[np.ndarray, "S K P P"]) -> Float[np.ndarray
 
 
 def _log_t(
-    distance: Float[np.ndarray, "S K N"], log_det: Float[np.ndarray, "S K"], P: int
+    distance: Float[np.ndarray, "S K N"], log_det: Float[np.ndarray, "S K N"], P: Int[np.ndarray, " N"]
 ) -> Float[np.ndarray, "S K N"]:
-    """Log density of Student's t in P dimensions at squared distances (..., N)."""
+    """Log density of Student's t at squared distances, in as many dimensions as each row has cells."""
     half = 0.5 * (FREEDOM + P)
     constant = gammaln(half) - gammaln(0.5 * FREEDOM) - 0.5 * P * np.log(FREEDOM * np.pi)
-    log_p: FloatArray = constant - 0.5 * log_det[..., None] - half * np.log1p(distance / FREEDOM)
+    log_p: FloatArray = constant - 0.5 * log_det - half * np.log1p(distance / FREEDOM)
     return log_p
-
-
-def pieces(group: np.ndarray, numbers_a_row: int) -> list[np.ndarray]:
-    """The rows in pieces whose temporary arrays stay small."""
-    return np.array_split(group, -(-len(group) * max(numbers_a_row, 1) // _PIECE)) if len(group) else []

@@ -95,7 +95,7 @@ class PieceDensity(NamedTuple):
     """Rows and pieces as groups are sought.
 
     By the columns of numbers alone: the share of each piece in each row (K, N) and the log density of all
-    pieces (N,); the valleys between pieces (K, K).
+    pieces (N,), in which a gap counts as the mean of its column; the valleys between pieces (K, K).
     """
 
     rows: RectangleRows
@@ -123,7 +123,8 @@ class PieceDensity(NamedTuple):
 def piece_density(rows: RectangleRows, pieces: GaussianPieces) -> PieceDensity:
     """Rows and pieces as groups are sought."""
     score, log_f = _log_numbers(rows, pieces)
-    return PieceDensity(rows, pieces, np.exp(score - log_f), log_f, valleys(pieces))
+    share = np.exp(score - log_f)
+    return PieceDensity(rows, pieces, share, log_f + _log_gaps(rows, pieces), valleys(pieces))
 
 
 def group_pairs(density: PieceDensity, members: list[list[int]]) -> GroupPairs:
@@ -143,10 +144,23 @@ def group_pairs(density: PieceDensity, members: list[list[int]]) -> GroupPairs:
 def _log_numbers(rows: RectangleRows, pieces: GaussianPieces) -> tuple[FloatArray, FloatArray]:
     """By the columns of numbers alone: log of mass and density of each piece (K, N), and of all (N,)."""
     nothing = LevelCodes(np.zeros((len(rows), 0), dtype=np.intp), ())
-    numbers = RectangleRows(rows.X, rows.X_labels, rows.Y, nothing, rows.weight)
+    numbers = RectangleRows(rows.X, rows.X_labels, rows.Y, nothing, rows.weight, rows.grain)
     structure = pieces.structure._replace(log_levels=pieces.structure.log_levels[..., :0])
     score = log_density(numbers, structure, pieces.kind)[0][0] + np.log(pieces.mass)[:, None]
     return score, logsumexp(score, axis=0)
+
+
+def _log_gaps(rows: RectangleRows, pieces: GaussianPieces) -> FloatArray:
+    """The mean log density of the columns in which each row has gaps, each by itself (N,)."""
+    gone = np.isnan(rows.Y)
+    out = np.zeros(len(rows))
+    for j in np.flatnonzero(gone.any(axis=0)):
+        seen = np.flatnonzero(~gone[:, j])
+        means, variances = pieces.structure.mean[0, :, j], pieces.structure.scatter[0, :, j, j]
+        off = rows.Y[seen, j, None] - means
+        log_f = logsumexp(-0.5 * (off**2 / variances + np.log(2 * np.pi * variances)), axis=1, b=pieces.mass)
+        out[gone[:, j]] += np.average(log_f, weights=rows.weight[seen])
+    return out
 
 
 def _distance(one: Moments, other: Moments) -> float:

@@ -31,6 +31,10 @@ ENOUGH = 1e-4
 DRAWN = 2
 """Starts from k-means beside those that split a piece of the best partition so far."""
 
+MOST_WORK = 1e6
+"""Patterns of gaps times cubes of columns above which no full covariances are tried: each pattern has its own
+factors."""
+
 LEAST_SHARE = 0.005
 """Share of the rows, and two rows a column up to 6, below which a piece is no group."""
 
@@ -52,7 +56,8 @@ def find_pieces(rows: RectangleRows, seed: int) -> GaussianPieces:
     """
     rows = rows.take(np.arange(len(rows)))
     rows.spread = covariance(rows)
-    found = [_of_kind(rows, kind, seed) for kind in ("diagonal", "full")]
+    kinds = ("diagonal", "full") if rows.gap_patterns.work <= MOST_WORK else ("diagonal",)
+    found = [_of_kind(rows, kind, seed) for kind in kinds]
     return max(found, key=lambda pieces: pieces.score)
 
 
@@ -60,16 +65,17 @@ def covariance(rows: RectangleRows) -> FloatArray:
     """Covariance of the numeric structure columns (P, P), shrunk to a multiple of the unit matrix.
 
     The weight of that has the least expected error for Gaussian rows (Chen, Wiesel, Eldar and
-    Hero, IEEE TSP 2010, eq. 23): the matrix is regular however few the rows. Gaps are at the mean.
+    Hero, IEEE TSP 2010, eq. 23): the matrix is regular however few the rows. Variances are those of the cells
+    that are there; gaps are at the mean in covariances.
     """
     present = ~np.isnan(rows.Y)
     n, P = float(rows.weight.sum()), rows.Y.shape[1]
     if not P:
         return np.zeros((0, 0))
     Y = np.where(present, rows.Y, 0.0)
-    mean = rows.weight @ Y / np.maximum(rows.weight @ present, 1e-12)
-    off = np.where(present, rows.Y - mean, 0.0)
-    S = (off.T * rows.weight) @ off / n
+    n_seen = np.maximum(rows.weight @ present, 1e-12)
+    off = np.where(present, rows.Y - rows.weight @ Y / n_seen, 0.0) / np.sqrt(n_seen)
+    S = (off.T * rows.weight) @ off
     level = max(float(np.trace(S)) / P, 1e-6)
     # rho = ((1 - 2/P) tr S^2 + (tr S)^2) / ((n + 1 - 2/P) (tr S^2 - (tr S)^2 / P))
     square, trace = float((S * S).sum()), float(np.trace(S)) ** 2

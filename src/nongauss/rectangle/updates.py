@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from nongauss.rectangle.config import LIKELIHOOD
 from nongauss.rectangle.data import FloatArray, IntArray, RectangleRows
+from nongauss.rectangle.gaps import each_row, of_seen, row_blocks
 from nongauss.rectangle.objective import (
     LEAST_VARIANCE,
     LEVEL_COUNT,
@@ -19,7 +21,6 @@ from nongauss.rectangle.objective import (
     log_density,
     log_inside,
     penalised,
-    pieces,
     posterior,
     prior_count,
     prior_variance,
@@ -39,33 +40,52 @@ def update_structure(
     `share` holds the rows' own weights, `t_weight` those of Student's t. `former` is where cells that are
     missing take their expectations from.
     """
+    if kind == "diagonal":
+        mean, scatter = _independent(rows, share, former)
+        return ClusterStructure(
+            mean, _regular(scatter, share.sum(axis=-1), rows.spread, kind), _levels(rows, share)
+        )
     S, K, P = former.mean.shape
     # m = sum r u E[y] / sum r u
     # Sigma = (sum r u [(E[y]-m)(E[y]-m)' + A H A'] + sum r Cov[y_gone|y_seen] + v I) / (sum r + c), eq. 10
-    # with the prior; H = diag(grain) of the columns seen, A takes these to all
+    # with the prior; H = diag(grain) of the row's columns seen, A takes these to all
     share_t = share * t_weight
     total = share_t.sum(axis=-1)
     first, second, spread = np.zeros((S, K, P)), np.zeros((S, K, P, P)), np.zeros((S, K, P, P))
-    for group, columns in rows.groups:
-        if not len(columns):
-            spread += share[..., group].sum(axis=-1)[..., None, None] * former.scatter
-            first += share_t[..., group].sum(axis=-1)[..., None] * former.mean
-            second += share_t[..., group].sum(axis=-1)[..., None, None] * _outer(former.mean)
-            continue
-        for part in pieces(group, S * K * P):
-            values, rest, across = _filled(rows.Y[part], columns, former)
-            if kind != LIKELIHOOD:
-                within = (across * rows.grain[columns]) @ np.swapaxes(across, -1, -2)
-                second += share_t[..., part].sum(axis=-1)[..., None, None] * within
-            weighted = values * share_t[..., part, None]
-            first += weighted.sum(axis=-2)
-            second += np.swapaxes(weighted, -1, -2) @ values
-            spread += share[..., part].sum(axis=-1)[..., None, None] * rest
+    for seen, part, which in row_blocks(rows.gap_patterns, S * K):
+        across, rest = _from_seen(former.scatter, seen)
+        own, own_t = share[..., part], share_t[..., part]
+        of_pattern = np.eye(len(seen))[which]
+        if kind != LIKELIHOOD:
+            grain = of_pattern.T @ (own_t[..., None] * (seen[which] * rows.grain[part]))
+            within = (across * grain[..., None, :]) @ np.swapaxes(across, -1, -2)
+            second += within.sum(axis=2)
+        values = _filled(rows.Y[part], seen, which, across, former.mean)
+        weighted = values * own_t[..., None]
+        first += weighted.sum(axis=-2)
+        second += np.swapaxes(weighted, -1, -2) @ values
+        spread += np.einsum("skg,skgpq->skpq", own @ of_pattern, rest)
     mean = first / np.maximum(total, 1e-12)[..., None]
     scatter = second - total[..., None, None] * _outer(mean) + spread
     return ClusterStructure(
         mean, _regular(scatter, share.sum(axis=-1), rows.spread, kind), _levels(rows, share)
     )
+
+
+def _independent(
+    rows: RectangleRows, share: Float[np.ndarray, "S K N"], former: ClusterStructure
+) -> tuple[Float[np.ndarray, "S K P"], Float[np.ndarray, "S K P P"]]:
+    """Means of independent columns and sums of squares about them; gaps have the former mean and variance."""
+    # m = (sum r seen y + g m') / sum r,  g = sum r (1 - seen)
+    # sum r seen (y^2 + h) + g (m'^2 + v') - sum r m^2,  h = grain
+    present = ~np.isnan(rows.Y)
+    Y = np.where(present, rows.Y, 0.0)
+    total = share.sum(axis=-1)[..., None]
+    gone = total - share @ present
+    variance = np.diagonal(former.scatter, axis1=-2, axis2=-1)
+    mean = (share @ Y + gone * former.mean) / np.maximum(total, 1e-12)
+    square = share @ (Y * Y + present * rows.grain) + gone * (former.mean**2 + variance)
+    return mean, (square - total * mean**2)[..., None] * np.eye(Y.shape[1])
 
 
 def _regular(
@@ -104,33 +124,31 @@ def _levels(rows: RectangleRows, share: Float[np.ndarray, "S K N"]) -> Float[np.
     return np.log(counts)
 
 
-def _filled(
-    Y: FloatArray, columns: np.ndarray, former: ClusterStructure
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Rows with gaps at their conditional means (..., n, P), and what is uncertain of them (..., P, P).
+def _from_seen(
+    scatter: Float[np.ndarray, "S K P P"], seen: Bool[np.ndarray, "G P"]
+) -> tuple[Float[np.ndarray, "S K G P P"], Float[np.ndarray, "S K G P P"]]:
+    """For each pattern of gaps what takes the columns seen to all, and what is uncertain of the others."""
+    # A = S_as S_ss^-1, a all columns, s those seen;  Cov[y|y_s] = S - A S
+    P = seen.shape[1]
+    if seen.all():
+        return np.eye(P)[None, None, None], np.zeros((1, 1, 1, P, P))
+    only = scatter[:, :, None] * seen[:, None]
+    across = np.swapaxes(np.linalg.solve(of_seen(scatter, seen), np.swapaxes(only, -1, -2)), -1, -2)
+    gone = ~seen
+    rest = np.where(gone[:, :, None] & gone[:, None], scatter[:, :, None] - across @ scatter[:, :, None], 0.0)
+    return across, rest
 
-    And what takes the columns seen to all, (..., P, number of columns).
-    """
-    P = Y.shape[1]
-    if len(columns) == P:
-        return Y, np.zeros((P, P)), np.eye(P)
-    gone = np.setdiff1d(np.arange(P), columns)
-    # E[y_g|y_s] = m_g + S_gs S_ss^-1 (y_s - m_s);  Cov[y_g|y_s] = S_gg - S_gs S_ss^-1 S_sg
-    present = former.scatter[..., columns[:, None], columns]
-    across = former.scatter[..., gone[:, None], columns]
-    gain = np.swapaxes(np.linalg.solve(present, np.swapaxes(across, -1, -2)), -1, -2)
-    values = np.empty((*former.mean.shape[:2], len(Y), P))
-    values[..., columns] = Y[:, columns]
-    off = Y[:, columns] - former.mean[..., None, columns]
-    values[..., gone] = former.mean[..., None, gone] + off @ np.swapaxes(gain, -1, -2)
-    rest = np.zeros_like(former.scatter)
-    rest[..., gone[:, None], gone] = former.scatter[..., gone[:, None], gone] - gain @ np.swapaxes(
-        across, -1, -2
-    )
-    everything = np.zeros((*former.mean.shape[:2], P, len(columns)))
-    everything[..., columns, np.arange(len(columns))] = 1.0
-    everything[..., gone, :] = gain
-    return values, rest, everything
+
+def _filled(
+    Y: FloatArray, seen: NDArray[np.bool_], which: IntArray, across: FloatArray, mean: FloatArray
+) -> FloatArray:
+    """Rows with gaps at their conditional means, (S, K, n, P); (n, P) where there are no gaps."""
+    # E[y|y_s] = m + A (y_s - m_s)
+    if seen.all():
+        return Y
+    present = seen[which]
+    off = np.where(present, Y - mean[..., None, :], 0.0)
+    return np.where(present, Y, mean[..., None, :] + each_row(across, off, which))
 
 
 def _outer(mean: FloatArray) -> FloatArray:
