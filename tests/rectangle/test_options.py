@@ -181,6 +181,7 @@ def test_valleys_are_those_of_the_density():
     Y = rng.normal(size=(1000, 2)) + np.where(np.arange(1000) < 500, 0.0, 4.5)[:, None] * [1.0, 0.0]
     data = rows(2, gaps=False).take(np.zeros(1000, dtype=int))
     data.Y, data.Y_labels, data.weight = Y, labels(n_rows=1000), np.ones(1000)
+    data.grain = np.zeros(Y.shape)
     found = find_pieces(data, 0)
     assert len(found.mass) == 2
     expected = 2 * np.exp(-(4.5**2) / 8) / (1 + np.exp(-(4.5**2) / 2))

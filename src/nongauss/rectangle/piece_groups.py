@@ -300,10 +300,16 @@ def _levels_apart(density: PieceDensity, core: list[int], wide: list[int]) -> fl
     if min(sizes) < least_rows(density.rows):
         return 0.0
     means = [float(w @ density.log_f) / n for w, n in zip(weights, sizes, strict=True)]
-    _, mean, scatter = density.moments(wide)
-    off = density.moments(core)[1] - mean
+    dense_moments, (_, mean, scatter) = density.moments(core), density.moments(wide)
+    off = dense_moments[1] - mean
     P = len(off)
     if means[0] - means[1] <= DENSER * P or off @ np.linalg.solve(scatter, off) >= P:
         return 0.0
-    square = sum(float(w @ (density.log_f - m) ** 2) for w, m in zip(weights, means, strict=True))
+    # what a value stands for has log densities, too: Var(u^2 / 2 S) = (h / S)^2 / 2 of u with variance h
+    hidden = [
+        0.5 * ((density.rows.grain / np.diagonal(S)) ** 2).sum(axis=1) for S in (dense_moments[2], scatter)
+    ]
+    square = sum(
+        float(w @ ((density.log_f - m) ** 2 + h)) for w, m, h in zip(weights, means, hidden, strict=True)
+    )
     return (means[0] - means[1]) / float(np.sqrt(square / sum(sizes)))
