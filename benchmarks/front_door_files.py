@@ -234,6 +234,6 @@ def from_data(path: Path, n: int = 400, seed: int = 0) -> pd.DataFrame:
 
 def every_recipe() -> dict[str, Recipe]:
     """All recipes by name."""
-    for part in ("reading", "shape", "dates", "targets", "grades", "strangers", "exports"):
+    for part in ("reading", "shape", "dates", "targets", "grades", "strangers", "exports", "amounts"):
         importlib.import_module(f"front_door_{part}")
     return RECIPES
