@@ -332,3 +332,13 @@ def test_each_output_has_a_calibration_of_its_own():
         model.fit(X, np.column_stack([y, np.full(60, 4.0)]))
     assert model.ensemble_.inflation[0] != 1.0
     assert model.ensemble_.inflation[1] == 1.0
+
+
+def test_a_single_far_target_is_named():
+    X, y = made(60)
+    far = y.copy()
+    far[7] = -1e6
+    with pytest.warns(NongaussWarning, match="The target holds -1e[+]06, so far from all other values that"):
+        TGGMRegressor(**SMALL).fit(X, far)
+    far[7] = y.mean() + 8.0 * y.std()  # far, but the others still tell themselves apart
+    TGGMRegressor(**SMALL).fit(X, far)

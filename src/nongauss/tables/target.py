@@ -112,6 +112,18 @@ def warn_if_constant(scaler: TargetScaler, stacklevel: int) -> None:
         )
 
 
+def warn_if_far(target: TargetSummary, stacklevel: int) -> None:
+    """Warn of a single value beside which all others look the same, at the line of this level that called."""
+    for moments in target.outputs:
+        if not np.isnan(moments.hides):
+            warnings.warn(
+                f"The target holds {moments.hides:.6g}, so far from all other values that they look the same "
+                "beside it, and all intervals are as wide; correct it, or drop its row.",
+                NongaussWarning,
+                stacklevel=stacklevel,
+            )
+
+
 def target_of(estimator_name: str, part: Part, weight: NDArray[np.float64]) -> TargetSummary:
     """What a part tells of a target of numbers: `learn(source, name, partial(target_of, name))`."""
     return TargetSummary.of(part.y, weight, estimator_name)

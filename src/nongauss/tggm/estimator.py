@@ -32,7 +32,7 @@ from nongauss.tables.learn import as_source, learn
 from nongauss.tables.rows import validate_weight
 from nongauss.tables.screen import KeepColumns, screened
 from nongauss.tables.source import Encode, Source
-from nongauss.tables.target import scaled_target, target_of, validate_target, warn_if_constant
+from nongauss.tables.target import scaled_target, target_of, validate_target, warn_if_constant, warn_if_far
 from nongauss.tggm.base import TGGM
 from nongauss.tggm.config import ChosenLayerSizes, Skip
 from nongauss.tggm.data import NetworkRows, RegressionReading, canonical
@@ -238,6 +238,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         learned = learn(source, name, partial(target_of, name))
         scaler = learned.target.scaler()
         warn_if_constant(scaler, stacklevel=5)
+        warn_if_far(learned.target, stacklevel=5)
         read, n = partial(scaled_target, scaler, name), len(scaler.centre)
         encoder = screened(learned, source, Encode(learned.encoder, read, name, n_targets=n), keep).encoder
         known = known_rows(source, encoder, name)
