@@ -263,3 +263,25 @@ def test_lists_of_codes_are_no_ranges():
 
 def test_steps_with_an_end_are_not_asked_to_be_corrected():
     assert "correct" not in decode("doses", pd.Series(["0 doses", "1 dose", "2 doses", "3+ doses"] * 9)).note
+
+
+@pytest.mark.parametrize(
+    ("cells", "right"),
+    [
+        (["(0.2)%", "1.5%", "(3.25) %"], [-0.2, 1.5, -3.25]),
+        (["▲ 0.5%", "▼ 1.25%", "▼-2%"], [0.5, -1.25, -2.0]),
+        (["120.5 kWh/(m²·a)", "80 kWh/(m²·a)"], [120.5, 80.0]),
+        (["3.5 of 5 bubbles", "4.0 of 5 bubbles"], [3.5, 4.0]),
+    ],
+)
+def test_signs_and_units_of_reports(cells, right):
+    np.testing.assert_allclose(decode("x", pd.Series(cells)).values, right)
+
+
+def test_sizes_with_a_unit_are_pairs():
+    assert decode("size", pd.Series([f"{i}x{2 * i} mm" for i in range(1, 9)])).kind == "pair"
+
+
+@pytest.mark.parametrize("labels", [("<30", ">30", "NO"), ("19%", "7%", "exempt")])
+def test_a_few_bounds_and_rates_beside_a_word_are_labels(labels):
+    assert understand_target(pd.Series([*labels, *labels[:2]] * 20), "x").kind is ColumnKind.LABEL

@@ -20,6 +20,8 @@ _MARKS = (
     ("[\u00a0\u2007\u2009\u202f]", " "),
     ("[\u2212\u2013\uff0d]", "-"),
     ("[’‘´`ʼ]", "'"),
+    ("[▲↑] ?", ""),
+    ("[▼↓] ?-?", "-"),
     ("￥", "¥"),
     ("＄", "$"),
     (r"([0-9]) ?[×·] ?10\^?([-+]?[0-9]+)$", r"\1e\2"),
@@ -63,6 +65,8 @@ def usual_marks(cells: Any, unit: str = "") -> Any:
         cells = pc.replace_substring_regex(cells, pattern=rf"^({CURRENCY}) *-+$", replacement=r"\10")
         cells = pc.replace_substring_regex(cells, pattern=r"([0-9])[.,]-+$", replacement=r"\1")
         cells = pc.replace_substring_regex(cells, pattern=r"([.,][0-9]{2}) ?\+$", replacement=r"\1")
+    if _any(cells, r"^\(.*\) ?%$"):
+        cells = pc.replace_substring_regex(cells, pattern=r"^\((.*)\) ?%$", replacement=r"(\1%)")
     if unit.endswith("B") or _any(cells, "[0-9] ?[KMGT]i?B$"):
         cells = pc.replace_substring_regex(cells, pattern="([0-9])B$", replacement=r"\1 B")
     if _any(cells, _LAKHS):

@@ -56,8 +56,9 @@ _HEAD = re.compile(
 )
 _UNIT = (
     rf"(?:[{SYMBOLS}%‰°µμ]|{_LETTER})(?:{_LETTER}|[°µμ²³%/·.^*])*(?:-?[1-9])?"
+    rf"(?:/\({_LETTER}(?:{_LETTER}|[²³·*./])*\))?"
     rf"(?:\s(?:°|{_LETTER})(?:{_LETTER}|[²³/.])*[23]?){{0,2}}"
-    rf"|(?:/|out of|per)\s?[0-9][0-9,.]*[kKM]?(?:\s{_LETTER}+)?|[★⭐]"
+    rf"|(?:/|(?:out )?of|per)\s?[0-9][0-9,.]*[kKM]?(?:\s{_LETTER}+)?|[★⭐]"
 )
 _TAIL = re.compile(
     rf"(?P<gap>\s*)(?:(?P<word>{'|'.join(_WORDS)})s?\.?(?!{_LETTER})|(?P<letter>[kKMBm])(?!{_LETTER}|[/²³^1-9]))?"

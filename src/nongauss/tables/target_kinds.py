@@ -249,7 +249,9 @@ def _why_text(column: Column, labels: list[str], is_category: bool) -> str:
 
 
 def _are_numbers(texts: Sequence[str]) -> NDArray[np.bool_]:
-    """Which texts (L,) are bare numbers, money or percent."""
+    """Which texts (L,) are bare numbers, or money or percent where they are many."""
+    if len(texts) <= FEW_TEXTS:
+        return pd.to_numeric(pd.Series(texts), errors="coerce").notna().to_numpy()
     found = read_numbers(texts)
     keys = [unit_key(str(pattern)) for pattern in found.patterns]
     plain = np.array([key in ("", "%") or is_currency(key) for key in keys], dtype=np.bool_)

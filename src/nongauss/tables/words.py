@@ -298,7 +298,7 @@ def _repeated_signs(labels: Sequence[str]) -> list[float | None]:
     return [float(len(text)) for text in texts] if len(signs) == 1 and signs <= set(_SIGNS) else []
 
 
-_OF = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/|out of)\s*(\d+)(?:\s*stars?)?", re.IGNORECASE)
+_OF = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/|(?:out )?of)\s*(\d+)(?:\s*[^\W\d]+)?", re.IGNORECASE)
 _TITRE = re.compile(r"([<>≤≥]?)=?\s*1\s*:\s*(\d+)")
 
 

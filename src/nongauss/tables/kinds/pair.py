@@ -21,7 +21,7 @@ from nongauss.tables.words import is_head
 _N = r"([0-9]{1,3}(?:\.[0-9]+)?)"
 _D = r"(-?[0-9]{1,3}\.[0-9]+)"
 _PAIR = re.compile(
-    rf"{_N} ?[/:xX×] ?{_N}|([0-9]{{1,2}}) ?[-–] ?([0-9]{{1,2}})"
+    rf"{_N} ?[/:xX×] ?{_N}(?: ?(?:mm|cm|m|in|px|mmHg))?|([0-9]{{1,2}}) ?[-–] ?([0-9]{{1,2}})"
     rf"|(?:POINT ?)?[(\[]? ?{_D}(?:[,;] ?| ){_D} ?[)\]]?"
 )
 _FEW_RANGES = 20  # different ranges up to which they are labels in an order
