@@ -54,6 +54,16 @@ def test_probabilities_go_with_predictions(iris):
     assert_array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))
 
 
+@pytest.mark.parametrize("far", [1e45, 1e300, -1e300])
+def test_a_row_as_far_as_can_be_has_probabilities(iris, far):
+    model, X, _ = iris
+    row = X[:1].copy()
+    row.iloc[0, 3] = far
+    for proba in (model.predict_proba(row), model.predict_posterior(row)):
+        assert_allclose(proba.sum(axis=1), 1.0)
+        assert np.isfinite(proba).all()
+
+
 def test_rules_on_one_column_and_clusters_in_another():
     X, truth = blobs(300, 2)
     frame = pd.DataFrame({"seen": X[:, 1], "asked": np.where(truth == 0, "no", "yes"), "noise": X[:, 0]})

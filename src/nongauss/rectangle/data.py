@@ -202,10 +202,10 @@ class ColumnView(NamedTuple):
         )
 
     def scaled(self, numbers: FloatArray) -> FloatArray:
-        """Original numbers (N, D) on the scale of the fit, in float32's steps."""
-        out = np.empty(numbers.shape)
+        """Original numbers (N, D) on the scale of the fit, in float32's steps and within its range."""
+        out, most = np.empty(numbers.shape), np.finfo(np.float32).max
         for column, scale, x in zip(out.T, self.scales, numbers.T, strict=True):
-            column[:] = scale.apply(x).astype(np.float32)
+            column[:] = np.clip(scale.apply(x), -most, most).astype(np.float32)
         return out + 0.0
 
     def grain(self, scaled: FloatArray) -> FloatArray | None:
