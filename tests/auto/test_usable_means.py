@@ -11,7 +11,7 @@ from scipy.stats import norm
 from tests.predictive import laws
 
 from nongauss import AutoRegressor
-from nongauss.auto.figures import supported_range, usable_moments
+from nongauss.auto.figures import largest_mass, supported_range, usable_moments
 from nongauss.core.errors import NongaussWarning
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.composed import LogNormalDistribution
@@ -67,6 +67,32 @@ def test_what_a_law_holds_likely_beyond_few_targets_keeps_its_mean():
         mean, std = usable_moments(law, 8.0, 12.0)
     assert_allclose(mean, 23.5)
     assert_allclose(std, np.sqrt(0.85 + 0.15 * 25.0 + 0.15 * 0.85 * 90.0**2))
+
+
+@pytest.mark.parametrize(("n_far", "expected"), [(1, 0.8 * 3.0 + 0.2 * 18.0), (2, 0.8 * 3.0 + 0.2 * 1e6)])
+def test_what_one_target_alone_tells_supports_no_mean_however_likely(n_far, expected):
+    """.8 Poisson(3) + .2 Poisson(1e6) of a row beside a lone target of 1e6 is as if that were 18."""
+    y = np.append(np.arange(100.0) % 10.0, np.full(n_far, 1e6))
+    low, high = supported_range(y, np.ones(len(y)))
+    assert (low, high) == (0.0, 9.0)
+    own, far = (laws.poisson(np.full(2, np.log(rate)), np.zeros(2)) for rate in (3.0, 1e6))
+    mass = largest_mass(y, np.ones(len(y)), low, high)
+    with warnings.catch_warnings(action="ignore"):
+        mean, _ = usable_moments(mixture([own, far], [0.8, 0.2]), low, high, mass)
+    assert_allclose(mean, expected, rtol=0.01)
+
+
+def test_amounts_with_zeros_and_a_far_one_keep_their_means():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(120, 3))
+    truth = np.where(rng.random(120) < 0.3, 0.0, np.exp(0.5 * X[:, 0] + 0.3 * rng.normal(size=120)))
+    y = truth.copy()
+    y[5] = 1e9
+    model = AutoRegressor(candidates=["constant with zeros"], random_state=0).fit(X, y)
+    with pytest.warns(NongaussWarning, match="far from nearly all training targets"):
+        error = np.abs(model.predict(X) - truth)[y == truth]
+    assert error.max() < 5.0
+    assert error.mean() < 0.5
 
 
 def test_counts_are_doubted_too():

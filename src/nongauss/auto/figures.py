@@ -19,8 +19,9 @@ MOST_CRPS = 50
 MOST_ALONE, SHARE_ALONE = 2.0, 1 / 20
 """Rows at an end of the target, and their share of all, that are too few to support a mean."""
 
-LARGEST_MASS = 0.1
-"""Probability, by a row's law, up to which what is far beyond training targets counts as unlikely."""
+LARGEST_MASS, LARGEST_OF_ONE = 0.1, 0.5
+"""Probability, by a row's law, up to which what is far beyond training targets counts as unlikely; and where
+one row alone has such a target, beside which no other can tell whether it comes again."""
 
 MOST_MOVED = 0.5
 """Standard deviations by which what the training targets do not support may move a mean."""
@@ -59,14 +60,23 @@ def supported_range(y: FloatArray, weight: FloatArray) -> tuple[float, float]:
         alone *= 0.5
 
 
-def usable_moments(law: PredictiveDistribution, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+def largest_mass(y: FloatArray, weight: FloatArray, low: float, high: float) -> float:
+    """The probability up to which `usable_moments` takes what is beyond for unlikely, by targets y (N,)."""
+    reach = high - low
+    n_beyond = float(weight[(y < low - reach) | (y > high + reach)].sum())
+    return LARGEST_OF_ONE if 0.0 < n_beyond <= 1.0 else LARGEST_MASS
+
+
+def usable_moments(
+    law: PredictiveDistribution, low: float, high: float, mass: float = LARGEST_MASS
+) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of each row, (N,) each, without what training targets do not support.
 
     These lie between `low` and `high` but for a few. A law may give little probability to values so far
     beyond that they make up its mean: a constant law's share beside a lone target of 1e9, or e^f far from all
-    rows. Where what lies farther out than once that range has at most `LARGEST_MASS` of a row's law and
-    moves its mean by more than `MOST_MOVED` standard deviations, it counts as that limit. Where it has more,
-    the mean stays if it is within 98 % of its law, else it is the median, and half of the central 68 % the
+    rows. Where what lies farther out than once that range has at most `mass` of a row's law and moves
+    its mean by more than `MOST_MOVED` standard deviations, it counts as that limit. Where it has more, the
+    mean stays if it is within 98 % of its law, else it is the median, and half of the central 68 % the
     standard deviation. Warns.
     """
     mean, std, reach = law.mean, law.std, high - low
@@ -75,7 +85,7 @@ def usable_moments(law: PredictiveDistribution, low: float, high: float) -> tupl
     if not len(doubted):
         return mean, std
     mean, std, part = mean.copy(), std.copy(), law[doubted]
-    is_rare = part.cdf(ends[0]) + part.survival(ends[1]) <= LARGEST_MASS
+    is_rare = part.cdf(ends[0]) + part.survival(ends[1]) <= mass
     rare = doubted[is_rare]
     bounded = ClippedDistribution(law[rare], *ends)
     moved = ~(np.abs(mean[rare] - bounded.mean) <= MOST_MOVED * bounded.std)

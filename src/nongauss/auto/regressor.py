@@ -24,7 +24,13 @@ from nongauss.auto.candidates import (
 from nongauss.auto.censored import censored_kind, ends_of, log_prob_between, that_take_limits
 from nongauss.auto.clock import SearchTime, seconds_of_trees
 from nongauss.auto.contenders import Contender, TrainingRows, give_shares, rows_judged
-from nongauss.auto.figures import figures_of, no_figures, supported_range, usable_moments
+from nongauss.auto.figures import (
+    figures_of,
+    largest_mass,
+    no_figures,
+    supported_range,
+    usable_moments,
+)
 from nongauss.auto.forest import trees_of
 from nongauss.auto.kinds import said_kind, target_kind
 from nongauss.auto.limits import Limits, limits_of, no_limits
@@ -298,7 +304,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
         whole, rows = _left_out(contenders), read.rows
         judged = rows.first(len(whole))
-        self._range = supported_range(rows.y, rows.weight)
+        low, high = supported_range(rows.y, rows.weight)
+        self._range = low, high, largest_mass(rows.y, rows.weight, low, high)
         self.target_kind_ = read.kind
         if read.is_censored:
             self._calibration = self._conformal_scores = None

@@ -65,7 +65,8 @@ def _next(
     low, high, height = low.copy(), low.copy(), np.zeros(len(low))
     left, reach = np.arange(len(low)), step
     while len(left):
-        y = np.minimum(low[left] + reach, most[left])
+        with np.errstate(over="ignore"):
+            y = np.minimum(low[left] + reach, most[left])
         found = value(y, rows[left])
         stops = (found >= wanted[left]) | (y >= most[left]) | (y <= low[left])
         high[left[stops]], height[left[stops]] = y[stops], found[stops]

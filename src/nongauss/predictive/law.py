@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Protocol, Self, final
 
 import numpy as np
@@ -363,11 +364,14 @@ def gaussian_noise_mixture(
     )
 
 
+@lru_cache
 def normal_points(size: int) -> tuple[FloatArray, FloatArray]:
     """Trapezoid rule for N(0, 1): points (size,) from -9 to 9 and the logs of their weights."""
     z = np.linspace(-_REACH, _REACH, size)
     weight = -0.5 * z * z
-    return z, weight - logsumexp(weight)
+    weight = weight - logsumexp(weight)
+    z.flags.writeable = weight.flags.writeable = False  # all callers have the same arrays
+    return z, weight
 
 
 def _by_row(values: FloatArray) -> FloatArray:

@@ -55,6 +55,25 @@ def moments_by_cdf(law: PredictiveDistribution) -> tuple[FloatArray, FloatArray]
     return mean, variance
 
 
+def moments_of_counts(
+    law: PredictiveDistribution, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance, (N,) each, of counts between `low` and `high` (N,), by sums over all of these.
+
+    With D = Y - low, E[D] = sum_j P(D > j) and E[D^2] = sum_j (2 j + 1) P(D > j), j = 0, 1, ...
+    """
+    first, second, size = np.zeros(len(low)), np.zeros(len(low)), high - low
+    part, rows = law, np.arange(len(low))
+    for j in range(int(size.max(initial=0.0))):
+        if 2 * (size[rows] > j).sum() < len(rows):
+            rows = np.flatnonzero(size > j)
+            part = law._take(rows)
+        above = 1.0 - part.cdf(low[rows] + j)
+        first[rows] += above
+        second[rows] += (2.0 * j + 1.0) * above
+    return low + first, np.maximum(second - first**2, 0.0)
+
+
 def _moments(law: PredictiveDistribution) -> tuple[FloatArray, FloatArray]:
     """The moments of a block of rows."""
     low, middle, high = (part[:, None] for part in law.extent())

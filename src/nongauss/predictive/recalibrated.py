@@ -27,11 +27,12 @@ from nongauss.predictive.distribution import (
 )
 from nongauss.predictive.merged import merged
 from nongauss.predictive.mixture import GaussianMixtureDistribution, of_scores
-from nongauss.predictive.moments import MomentsByCdf, moments_by_cdf
+from nongauss.predictive.moments import MomentsByCdf, moments_by_cdf, moments_of_counts
 from nongauss.predictive.roots import at_levels, smooth_quantile
-from nongauss.predictive.scores import FAR, KNOTS, BaseQuantiles, reach_of, score_interval, smallest
+from nongauss.predictive.scores import FAR, KNOTS, LARGEST, BaseQuantiles, reach_of, score_interval
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+_MOST_SUMMED, _BEYOND = 500, 1e-12  # whole numbers that are summed one by one, and the mass on either side
 
 
 def recalibrated(base: PredictiveDistribution, scores: GaussianMixtureDistribution) -> PredictiveDistribution:
@@ -178,11 +179,12 @@ class RecalibratedDistribution(MomentsByCdf):
     def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
         """`n` draws for each row: (N, n). Equal `random_state`, equal draws."""
         z = self._scores.sample(n, random_state)
-        near = self._table().near(z)
-        if not self.is_discrete:
-            return near
-        base = self._base._take(np.repeat(np.arange(len(self)), z.shape[1]))
-        return smallest(base, z.ravel(), near.ravel()).reshape(z.shape)
+        if not (self.is_discrete and z.size):
+            return self._table().near(z)
+        place, out = np.argsort(z, axis=1), np.empty_like(z)
+        ascending = np.clip(np.take_along_axis(z, place, axis=1), -FAR, FAR)
+        np.put_along_axis(out, place, self._table().exact_counts(ascending), axis=1)
+        return out
 
     def _table(self) -> BaseQuantiles:
         """The base's quantiles by normal score."""
@@ -191,20 +193,42 @@ class RecalibratedDistribution(MomentsByCdf):
         return self._known
 
     def _found_moments(self) -> tuple[FloatArray, FloatArray]:
-        return self._of_counts() if self.is_discrete else moments_by_cdf(self)
+        if not self.is_discrete:
+            return moments_by_cdf(self)
+        if not len(self):
+            return np.empty(0), np.empty(0)
+        mean, variance = np.concatenate([block._of_counts() for block in in_blocks(self)], axis=1)  # type: ignore[attr-defined]
+        return mean, variance
 
     def _of_counts(self) -> tuple[FloatArray, FloatArray]:
-        """Sums over whole numbers, or where these lie closer than an eighth of a score over groups of them.
+        """Sums over all whole numbers that are likely, where these are few, else over groups of them."""
+        low, high = np.minimum(self.quantile([_BEYOND, 1.0 - _BEYOND]), LARGEST).T
+        is_narrow = high - low <= _MOST_SUMMED
+        out = np.empty((2, len(self)))
+        narrow, wide = np.flatnonzero(is_narrow), np.flatnonzero(~is_narrow)
+        if len(narrow):
+            out[:, narrow] = moments_of_counts(self._take(narrow), low[narrow], high[narrow])
+        if len(wide):
+            out[:, wide] = self._take(wide)._by_groups(high[wide])
+        return out[0], out[1]
+
+    def _by_groups(self, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sums over groups of whole numbers up to `high` (N,), an eighth of a score of the base wide or one
+        number, and farther out so many times as wide as their distance.
 
         What a group (a, b] holds is put evenly on its numbers: their mean is (a + 1 + b) / 2, their variance
         ((b - a)^2 - 1) / 12.
         """
         table = self._table()
         start = table.values[:, 0] - 1.0
+        points = table.near(np.tile(np.linspace(KNOTS[0], KNOTS[-1], 97), (len(self), 1)))
+        last = points[:, -1:] - start[:, None]
+        times = np.maximum((high - start)[:, None] / last, 1.0)
+        beyond = start[:, None] + np.ceil(last * times ** np.linspace(0.0, 1.0, 33)[1:])
         mean, square = np.zeros(len(self)), np.zeros(len(self))
         last, before = start, self.cdf(start)
-        for point in np.linspace(KNOTS[0], KNOTS[-1] + 1.0, 105):
-            end = np.maximum(table.near(np.full((len(self), 1), point))[:, 0], last)
+        for point in np.concatenate([points, beyond], axis=1).T:
+            end = np.maximum(point, last)
             below = self.cdf(end)
             size, mass = end - last, below - before
             middle = last + 0.5 * (size + 1.0) - start

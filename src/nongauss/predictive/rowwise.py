@@ -278,8 +278,9 @@ class RowwiseDistribution(PredictiveDistribution):
         for down in (False, True):
             left, reach = np.flatnonzero(is_enough == down), 1.0
             while len(left):
-                at = np.maximum(high[left] - reach, -1.0) if down else low[left] + reach
-                passed = (at < 0.0) if down else np.zeros(len(left), dtype=np.bool_)
+                with np.errstate(over="ignore"):
+                    at = np.maximum(high[left] - reach, -1.0) if down else low[left] + reach
+                passed = (at < 0.0) if down else np.isinf(at)  # a law may have no end among numbers
                 look = np.flatnonzero(~passed)
                 if len(look):
                     passed[look] = (self._row_cdf(at[look], rows[left[look]]) >= level) != down

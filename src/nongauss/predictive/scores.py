@@ -24,6 +24,9 @@ MARGIN = 0.05
 """Of normal scores, by which a bracket of quantiles is wider than the scores that are asked for."""
 
 _MOST_STEPS, _ENOUGH = 100, 1e-10
+
+LARGEST = 1e100
+"""The largest number in a table of quantiles, and that moments are told of."""
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -71,16 +74,6 @@ def reach_of(law: PredictiveDistribution) -> float:
     return FAR if law.knows_tails else NEAR
 
 
-def smallest(law: PredictiveDistribution, z: FloatArray, guess: FloatArray) -> FloatArray:
-    """The smallest whole numbers whose normal scores are not below z, (N,), from near ones."""
-    z, out = np.clip(z, -FAR, FAR), guess.copy()
-    while len(short := np.flatnonzero((score(law, out) < z) & (law.survival(out) > 0.0))):
-        out[short] += 1.0
-    while len(long := np.flatnonzero((score(law, out - 1.0) >= z) & (law.cdf(out - 1.0) > 0.0))):
-        out[long] -= 1.0
-    return out
-
-
 class BaseQuantiles:
     """Quantiles Q(z) = F^-1(Phi(z)) of N rows by normal score: near ones by a table, and exact ones.
 
@@ -94,8 +87,8 @@ class BaseQuantiles:
 
     @cached_property
     def values(self) -> FloatArray:
-        """The table: Q at `KNOTS`, (N, K)."""
-        return self._law.quantile(ndtr(KNOTS))
+        """The table: Q at `KNOTS`, (N, K); laws without an end at these levels end at the largest number."""
+        return np.clip(self._law.quantile(ndtr(KNOTS)), -LARGEST, LARGEST)
 
     @cached_property
     def _slopes(self) -> FloatArray:
@@ -152,7 +145,8 @@ class BaseQuantiles:
         """Values with scores below and not below z, (N,) each: these two, or as far beyond as is needed."""
         if self._law.is_discrete:
             low, high = low - 1.0, np.ceil(high)
-        slack = 1e-9 * (np.abs(low) + np.abs(high)) + 1e-300
+        low = np.minimum(low, LARGEST)
+        slack = 1e-9 * (np.abs(low) + np.where(np.isfinite(high), np.abs(high), 0.0)) + 1e-300
         low, high = low - slack, high + slack
         least = 1.0 if self._law.is_discrete else 0.0
         width = np.maximum(high - low, least)
