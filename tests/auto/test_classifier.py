@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
@@ -9,11 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
 
 import nongauss
 from nongauss import AutoClassifier
 from nongauss.auto.candidate import ClassShares
 from nongauss.auto.forest_classes import fit_forest_classes
+from nongauss.tggm.left_out import left_out_probabilities
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -135,3 +138,51 @@ def test_ctrl_c_before_there_is_a_model_is_no_error_of_the_table(monkeypatch):
     X, y = pockets(60)
     with pytest.raises(KeyboardInterrupt):
         AutoClassifier(candidates=["linear labels"], random_state=0).fit(X, y)
+
+
+def made_labels(n, seed=0, bend=0.0):
+    """Four columns of standard normal numbers, labels, and their log odds 2 x_0 + `bend` sin(2 x_1)."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    f = 2.0 * X[:, 0] + bend * np.sin(2.0 * X[:, 1])
+    return X, (rng.random(n) < expit(f)).astype(int), f
+
+
+def loss_beyond_the_truth(model, X, f):
+    """Nats a row that probabilities of rows X lose against those of their log odds f."""
+    own = np.column_stack([expit(-f), expit(f)])
+    return float((own * (np.log(own) - np.log(model.predict_proba(X)))).sum(axis=1).mean())
+
+
+@pytest.mark.filterwarnings("ignore:.*far from all other values")
+@pytest.mark.parametrize("far", [1e5, 1e9])
+def test_a_far_cell_does_not_flatten_its_column(far):
+    X, y, f = made_labels(1160)
+    X[3, 0] = far
+    names = ["constant labels", "linear labels", "linear labels, arcsinh inputs"]
+    model = AutoClassifier(candidates=names, random_state=0).fit(X[:160], y[:160])
+    assert max(model.weights_, key=model.weights_.get) == "linear labels, arcsinh inputs"
+    assert loss_beyond_the_truth(model, X[160:], f[160:]) < 0.1
+    loaded = pickle.loads(pickle.dumps(model))
+    assert_array_equal(loaded.predict_proba(X[160:]), model.predict_proba(X[160:]))
+
+
+def test_log_normal_columns_are_seen_through_arcsinh():
+    X, y, f = made_labels(1200, 1, bend=1.5)
+    X = np.exp(1.3 * X)
+    losses = []
+    for names in (["gp labels"], ["gp labels", "gp labels, arcsinh inputs"]):
+        model = AutoClassifier(candidates=names, random_state=0).fit(X[:200], y[:200])
+        losses.append(loss_beyond_the_truth(model, X[200:], f[200:]))
+    assert model.weights_["gp labels, arcsinh inputs"] > 0.5
+    assert losses[1] < losses[0] - 0.02
+
+
+def test_members_that_stop_by_the_rows_that_judge_them_pay_for_it():
+    X, y, _ = made_labels(60)
+    model = AutoClassifier(candidates=["tggm labels"], random_state=0).fit(X, y)
+    board = model.leaderboard_.set_index("candidate")["log_density"]
+    fitted = model._models[0]
+    left_out = left_out_probabilities(fitted, X, y.astype(float), np.ones(60))
+    paid = np.log(left_out[np.arange(60), y]).mean() - board["tggm labels"]
+    assert_allclose(paid, fitted.n_members / (60 - fitted.n_members - 1))

@@ -235,9 +235,9 @@ def _codes(model: Any, labels: Any) -> FloatArray:
     return codes
 
 
-def _none(model: Any) -> int:
-    """It is judged by rows that it has not seen at all."""
-    return 0
+def _n_stopped(model: Any) -> int:
+    """Each member of a truncated-Gaussian model stops where the rows that judge it say."""
+    return int(model.n_members)
 
 
 LAWS: list[tuple[str, Sequence[str], dict[str, Any], float]] = [
@@ -255,12 +255,7 @@ LAWS: list[tuple[str, Sequence[str], dict[str, Any], float]] = [
     ("gp negative_binomial", (COUNT,), {"likelihood": "negative_binomial"}, 1.5),
     ("gp poisson", (COUNT,), {"likelihood": "poisson"}, 1.0),
     ("gp zero_inflated_poisson", (COUNT,), {"likelihood": "zero_inflated_poisson"}, 2.0),
-    (
-        "gp zero_inflated_negative_binomial",
-        (COUNT,),
-        {"likelihood": "zero_inflated_negative_binomial"},
-        2.0,
-    ),
+    ("gp zero_inflated_negative_binomial", (COUNT,), {"likelihood": "zero_inflated_negative_binomial"}, 2.0),
     ("gp hurdle_negative_binomial", (COUNT,), {"likelihood": "hurdle_negative_binomial"}, 2.0),
     ("gp poisson_square", (COUNT,), {"likelihood": "poisson_square"}, 1.0),
     ("gp discretised", (COUNT,), {"likelihood": "discretised"}, 2.0),
@@ -305,20 +300,12 @@ def _register_numbers() -> None:
 
 def _register_beside() -> None:
     """What is no Gaussian process for numbers with a likelihood of its own."""
-    register(
-        Candidate(
-            "gp, to its limit",
-            frozenset((REAL, POSITIVE)),
-            _limited,
-            _limited_law,
-            n_parameters,
-            2.0,
-        )
-    )
+    both = frozenset((REAL, POSITIVE))
+    register(Candidate("gp, to its limit", both, _limited, _limited_law, n_parameters, 2.0))
     register(
         Candidate(
             "gp, two humps",
-            frozenset((REAL, POSITIVE)),
+            both,
             _two_humps,
             lambda model, X, y, weight: model.left_out(X, y, weight),
             lambda model: float(model.n_parameters),
@@ -333,7 +320,7 @@ def _register_beside() -> None:
             frozenset(DENSITIES),
             _tggm("TGGMRegressor"),
             _tggm_law,
-            _none,
+            _n_stopped,
             6.0,
             quick=_tggm("TGGMRegressor", max_epochs=QUICK_EPOCHS),
             gain_of_average=_tggm_gain,
@@ -369,10 +356,13 @@ def _register_labels() -> None:
     both = (LABELS, GRADES)
     floors = {f"{kernel} labels": {"kernel": kernel, "n_inducing": 50} for kernel in ("constant", "linear")}
     one = "OneLengthscaleClassifier"
+    arcsinh = ", arcsinh inputs"
     models: list[tuple[str, Sequence[str], str, dict[str, Any], float]] = [
         *((name, both, "SparseGPClassifier", settings, 1.0) for name, settings in floors.items()),
         ("linear labels, one scale", both, one, floors["linear labels"], 1.0),
+        (f"linear labels{arcsinh}", both, "SparseGPClassifier", floors["linear labels"], 1.0),
         ("gp labels", both, "SparseGPClassifier", {}, 3.0),
+        (f"gp labels{arcsinh}", both, "SparseGPClassifier", {}, 3.0),
         ("gp labels, one scale", both, one, {}, 2.0),
         ("gp grades", (GRADES,), "SparseGPOrdinalClassifier", {}, 2.0),
     ]
@@ -380,16 +370,18 @@ def _register_labels() -> None:
         kept, build = frozenset(kinds), _gp_labels(class_name, **settings)
         more: dict[str, Any] = {"resume": _resume_gp, "is_floor": "kernel" in settings}
         more["is_constant"] = settings.get("kernel") == "constant"
+        more["arcsinh"] = name.endswith(arcsinh)
         if class_name == one:
             more["most_rows_a_column"] = FEW_ROWS_A_COLUMN
         if name.startswith("gp labels"):
             more["alike"] = "gp labels"
         register(Candidate(name, kept, build, _gp_shares, n_parameters, cost, **more))
-    tggm, sizes = (
-        _tggm("TGGMClassifier"),
-        {"most_rows": MOST_JUDGED, "fewest_rows": FEWEST_MEMBERS, "family": "tggm"},
-    )
-    register(Candidate("tggm labels", frozenset(both), tggm, _tggm_shares, _none, 6.0, **sizes))  # type: ignore[arg-type]
+    sizes: dict[str, Any] = {"most_rows": MOST_JUDGED, "fewest_rows": FEWEST_MEMBERS}
+    for name in ("tggm labels", f"tggm labels{arcsinh}"):
+        more = {"family": "tggm", "alike": "tggm labels", "arcsinh": name.endswith(arcsinh), **sizes}
+        register(
+            Candidate(name, frozenset(both), _tggm("TGGMClassifier"), _tggm_shares, _n_stopped, 6.0, **more)
+        )
 
 
 _register_numbers()

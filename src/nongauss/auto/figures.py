@@ -19,9 +19,9 @@ MOST_CRPS = 50
 MOST_ALONE, SHARE_ALONE = 2.0, 1 / 20
 """Rows at an end of the target, and their share of all, that are too few to support a mean."""
 
-LARGEST_MASS, LARGEST_OF_ONE = 0.1, 0.5
+LARGEST_MASS, LARGEST_OF_FEW = 0.1, 0.5
 """Probability, by a row's law, up to which what is far beyond training targets counts as unlikely; and where
-one row alone has such a target, beside which no other can tell whether it comes again."""
+this is because of rows so few that they support no mean."""
 
 MOST_MOVED = 0.5
 """Standard deviations by which what the training targets do not support may move a mean."""
@@ -64,7 +64,7 @@ def largest_mass(y: FloatArray, weight: FloatArray, low: float, high: float) -> 
     """The probability up to which `usable_moments` takes what is beyond for unlikely, by targets y (N,)."""
     reach = high - low
     n_beyond = float(weight[(y < low - reach) | (y > high + reach)].sum())
-    return LARGEST_OF_ONE if 0.0 < n_beyond <= 1.0 else LARGEST_MASS
+    return LARGEST_OF_FEW if n_beyond > 0.0 else LARGEST_MASS
 
 
 def usable_moments(

@@ -84,7 +84,8 @@ class Search:
     def run(self, candidates: Sequence[Candidate], screen: bool = True) -> list[Contender]:
         """Every candidate, fitted and judged or with the reason why not; one at least is in.
 
-        Without a `screen` all are fitted, as long as there is time.
+        Without a `screen` all are fitted, as long as there is time; so they are where it would see all rows
+        and fit no faster.
         """
         changes = arcsinh_of_skewed(self.rows.table) if any(c.arcsinh for c in candidates) else None
         self.group = column_of_groups(self.rows.table) if any(c.group_effects for c in candidates) else None
@@ -100,7 +101,8 @@ class Search:
         ]  # next to no cost: so there is a model at once
         rivals = [c for c in open_ if not candidate_of(c).is_floor]
         keeps = SCREEN_KEEPS if len(self.rows) < LARGE else SCREEN_KEEPS_OF_LARGE
-        most = keeps if screen else len(rivals)
+        tells_more = len(self.rows) > SCREEN_ROWS or any(candidate_of(c).quick for c in rivals)
+        most = keeps if screen and tells_more else len(rivals)
         self.expect(len(floors) + len(rivals) + (most if len(rivals) > most else 0))
         for contender in floors:
             self._fit(contender, any(other.is_in for other in floors))
