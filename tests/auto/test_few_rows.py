@@ -15,6 +15,7 @@ from nongauss.auto.forest import grow
 from nongauss.auto.local_law import fit_local
 from nongauss.auto.parts import as_counts
 from nongauss.auto.stacking import posterior_share
+from nongauss.core.errors import InputError
 from nongauss.predictive.mixture import GaussianMixtureDistribution
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -200,3 +201,9 @@ def test_as_many_rows_calibrate_numbers_as_labels():
     certain, codes = np.tile([0.99, 0.01], (30, 1)), np.arange(30) % 2
     assert fit_labels(certain, codes, np.full(30, 2.0)).form != "none"
     assert fit_labels(certain, codes, np.ones(30)).form == "none"
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_one_row_once_or_repeated_is_too_little_and_the_error_says_so(n):
+    with pytest.raises(InputError, match="two distinct rows at least, got 1"):
+        AutoRegressor().fit(np.ones((n, 2)), np.full(n, 3.0))

@@ -100,7 +100,10 @@ def candidates_for(
     """The candidates for a kind of target, or those of them that are named. Raises InputError."""
     serving = [c for c in REGISTRY.values() if kind in c.kinds]
     if names == "auto":
-        return [c for c in serving if c.suits(n_rows, n_columns)]
+        chosen = [c for c in serving if c.suits(n_rows, n_columns)]
+        if not chosen:
+            raise InputError(f"A choice needs two distinct rows at least, got {n_rows}; give more rows.")
+        return chosen
     if isinstance(names, str):
         names = [names]
     known = {c.name: c for c in serving}
