@@ -285,3 +285,15 @@ def test_sizes_with_a_unit_are_pairs():
 @pytest.mark.parametrize("labels", [("<30", ">30", "NO"), ("19%", "7%", "exempt")])
 def test_a_few_bounds_and_rates_beside_a_word_are_labels(labels):
     assert understand_target(pd.Series([*labels, *labels[:2]] * 20), "x").kind is ColumnKind.LABEL
+
+
+def test_letters_of_codes_are_no_thousands():
+    assert decode("block", pd.Series(["1A", "7B", "2K", "3A"] * 9)).kind == "label"
+    np.testing.assert_allclose(decode("views", pd.Series(["1K", "7B", "2M"])).values, [1e3, 7e9, 2e6])
+
+
+def test_months_of_terms_are_no_millions():
+    column = decode("term", pd.Series(["10D", "5D", "3M", "1Y", "30D"]))
+    np.testing.assert_allclose(column.values, [10, 5, 365.2425 / 4, 365.2425, 30])
+    alone = flat(decode("term", pd.Series(["3M"])), "quantity", column.unit, 0.0)
+    np.testing.assert_allclose(alone.values, [365.2425 / 4])

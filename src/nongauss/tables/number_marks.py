@@ -48,8 +48,8 @@ def usual_marks(cells: Any, unit: str = "") -> Any:
     """Cells with plain blanks, signs and apostrophes, trimmed, without the points of "Rs.5" and "100.-".
 
     Without the quotation marks of spreadsheets, as in ="5" and '5, too; amounts owed ("12.50 S", for the
-    debit side of German accounts) are below 0, and "Cr" is a crore where other cells are in lakhs,
-    "900B" bytes where others are in KB, or their column is known to be in such a `unit`.
+    debit side of German accounts) are below 0; "Cr" is a crore where other cells are in lakhs. Where others
+    are in KB, or the column is known to be in such a `unit`, "900B" are bytes; "3M" beside "5D" months.
     """
     if not pc.all(pc.string_is_ascii(cells)).as_py():
         for marks, plain in _MARKS:
@@ -69,6 +69,8 @@ def usual_marks(cells: Any, unit: str = "") -> Any:
         cells = pc.replace_substring_regex(cells, pattern=r"^\((.*)\) ?%$", replacement=r"(\1%)")
     if unit.endswith("B") or _any(cells, "[0-9] ?[KMGT]i?B$"):
         cells = pc.replace_substring_regex(cells, pattern="([0-9])B$", replacement=r"\1 B")
+    if unit[-1:] in ("D", "W", "Y") or _any(cells, "^[0-9.]+ ?[DWY]$"):
+        cells = pc.replace_substring_regex(cells, pattern="^([0-9.]+) ?M$", replacement=r"\1 mo")
     if _any(cells, _LAKHS):
         cells = pc.replace_substring_regex(cells, pattern=r"([0-9]) ?(?i:cr)\.?$", replacement=r"\1 crore")
     if _any(cells, _OWED) and not _any(cells, _NORTH):

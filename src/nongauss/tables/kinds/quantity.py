@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -127,6 +128,8 @@ def read_column(
 
     `style`: the decimal mark if it is known. `n_numbers`: cells of the column beside, which are numbers.
     """
+    if _are_codes(texts):
+        return TextReading(None)
     found = read_numbers(texts)
     votes = Votes.of(found, count)
     percent = percent_style(found) if votes.open else ""
@@ -146,6 +149,21 @@ def read_column(
     if votes.open and not percent:
         notes += (two_readings(texts, found, style),)
     return TextReading(values, units.form, (*notes, *said_of_marks))
+
+
+_CODE = re.compile(r"[0-9]{1,4}([A-Za-z])")
+
+
+def _are_codes(texts: Sequence[str]) -> bool:
+    """Are all texts (L,) digits and one letter, one of which is neither thousands nor a unit ("1A", "2K")?"""
+    found = (_CODE.fullmatch(text) for text in texts)
+    letters: set[str] = set()
+    for one in found:
+        if one is None:
+            return False
+        letters.add(one[1])
+    known = {x for x in letters if x in "kKmMBwWyY" or is_known_unit(x.lower())}
+    return len(letters) > 1 and known != letters
 
 
 _FEW_STEPS = 20  # different texts up to which an order of them is looked for
@@ -172,7 +190,7 @@ def as_numbers(column: Column, form: str = "") -> Column:
     True and False become 1 and 0, words such as "unknown" missing cells. Raises InputError naming the first
     row with other text, and for another unit.
     """
-    parts = (form[1:] in PATTERNS or form.endswith("B")) and column.codes is not None
+    parts = (form[1:] in PATTERNS or form[-1:] in ("B", "D", "W", "Y")) and column.codes is not None
     ratio = 1.0 if parts else _ratio(column, form)
     reread = column.values is None or parts or (form and column.unit and column.unit[0] != form[0])
     if not reread or column.codes is None:
