@@ -88,3 +88,9 @@ def test_a_far_target_leaves_the_others_as_they_are():
         low, high = law.interval(0.9).T
         errors.append([np.sqrt(np.mean((law.mean - g) ** 2)), np.mean(high - low)])
     assert_allclose(errors[1], errors[0], rtol=0.15)
+
+
+def test_a_long_tail_keeps_its_scale():
+    x = np.random.default_rng(0).lognormal(size=500)
+    assert reaches_beyond(Moments.of(x, np.ones(500)))
+    assert scale_of(x) == Moments.of(x, np.ones(500)).scale()

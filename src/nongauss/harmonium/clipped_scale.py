@@ -1,8 +1,8 @@
 """Scales that a few far cells do not move: mean and spread of cells that are clipped as units clip them.
 
-Real units are clipped at RANGES["real"] standard deviations. Where cells lie beyond, mean and sd are those of
-the clipped cells, m = E[c], s^2 = E[(c - m)^2], c = clip(x, m - 5 s, m + 5 s): a fixed point (Huber and
-Ronchetti 2009, section 5.2, with the classical spread in place of a bounded one at the bulk).
+Real units are clipped at RANGES["real"] standard deviations. Where cells beyond are most of the spread, mean
+and sd are those of the clipped cells, m = E[c], s^2 = E[(c - m)^2], c = clip(x, m - 5 s, m + 5 s): a fixed
+point (Huber and Ronchetti 2009, section 5.2).
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ FloatArray = NDArray[np.float64]
 MOST_ROUNDS, SETTLED = 100, 1e-6
 """Rounds of the fixed point, and the relative change of the spread at which it is reached."""
 
+MOST_OF_SPREAD = 0.5
+"""With more of the spread left the far cells are no errors but the column's tail: it keeps its scale."""
+
 BULK, NORMAL_BULK = (0.05, 0.95), 3.29
 """Quantiles of the bulk of the cells, and how many standard deviations of a normal law lie between them."""
 
@@ -35,7 +38,10 @@ def reaches_beyond(numbers: Moments) -> bool:
 
 
 def clipped_scale(x: FloatArray, weight: FloatArray, scale: Scale) -> Scale:
-    """The scale of finite cells x (N,), clipped; `scale`, theirs unclipped, where their bulk is one value."""
+    """The scale of finite cells x (N,), clipped; `scale`, theirs unclipped, if far ones are not most of it.
+
+    So it is if the bulk of the cells is one value.
+    """
     order = np.argsort(x, kind="stable")
     x, share = x[order], weight[order] / weight.sum()
     low, high = map(float, np.interp(BULK, np.cumsum(share) - 0.5 * share, x))
@@ -51,6 +57,8 @@ def clipped_scale(x: FloatArray, weight: FloatArray, scale: Scale) -> Scale:
         sd = float(np.sqrt(np.sum(share * (c - mean) ** 2)))
         if abs(sd - last) <= SETTLED * last:
             break
+    if unit * sd > MOST_OF_SPREAD * abs(scale.step):
+        return scale
     skewness = float(np.sum(share * ((c - mean) / sd) ** 3))
     return Scale(unit, mean, -sd if skewness < -MIRROR_SKEW else sd)
 
