@@ -195,7 +195,7 @@ def prepare(
     where other rows stay as they are.
     """
     _check_target(frame, target, source)
-    frame, spellings, alike = _cells(frame, declared, target, codes_as_labels)
+    frame, words, alike = _cells(frame, declared, target, codes_as_labels)
     column, (inputs, apart) = frame[target], taken_out(frame, declared, target, source)
     keep, unit = _rows_with_target(column, target, source)
     found = understood(column, target, declared, inputs, task)
@@ -221,9 +221,7 @@ def prepare(
         asked=frozenset(asked | given.keys()),
         notes=[*alike, *found.notes, *said, *read_so, *grouped_notes(roles)],
     )
-    return Table(
-        rows, y, before, levels, _said(before), *beside.arrays, spellings, numbers, beside.sides, unit
-    )
+    return Table(rows, y, before, levels, _said(before), *beside.arrays, words, numbers, beside.sides, unit)
 
 
 def _said(before: Before) -> tuple[str, ...]:
