@@ -58,8 +58,9 @@ FIGURES = 0.15
 class AutoClassifier(ProbabilityClassifierMixin, Auto):
     r"""Classification by evidence: families averaged by predictions of left-out rows, then calibrated.
 
-    Candidates are a linear model, a Gaussian process, a truncated-Gaussian model and a random forest, and
-    for grades an ordinal Gaussian process. They are compared by the log probability of rows that they have
+    Candidates are a linear model, a Gaussian process, a truncated-Gaussian model (each also with an arcsinh
+    transform of strongly skewed columns) and a random forest, and for grades an ordinal Gaussian process.
+    They are compared by the log probability of rows that they have
     not seen (leave-one-out for Gaussian processes, otherwise by ensemble members or trees that left the row
     out). Their weights are found by stacking; most candidates get none. The mixture is calibrated as far as
     left-out rows support it: by a temperature, P(c)^(1/T) / sum, by a temperature and an offset for each
