@@ -318,10 +318,7 @@ class Cells:
             return self.is_time_by_name
         if self.content != "string" or not len(self.texts[1]):
             return False
-        return (
-            re.fullmatch(r"(19|20)[0-9]{6}([0-9]{4}([0-9]{2})?)?", self.texts[1][0].as_py().strip())
-            is not None
-        )
+        return bool(re.fullmatch(r"(19|20)[0-9]{6}([0-9]{4}([0-9]{2})?)?", self.texts[1][0].as_py().strip()))
 
     @property
     def is_time_by_name(self) -> bool:
@@ -362,6 +359,9 @@ class Kind(ABC):
 
     plural: str
     """What messages call the cells."""
+
+    needs_digits: bool = True
+    """Is it asked of texts only if one of them has a digit?"""
 
     @abstractmethod
     def decode(self, cells: Cells) -> Column | None:

@@ -61,7 +61,7 @@ def decode_target(name: str, raw: Any) -> Column:
 def _asked(cells: Cells) -> Sequence[Kind]:
     """The kinds that may take these cells, in order."""
     if not cells.may_be_values:
-        return (_BY_NAME["choices"], _BY_NAME["label"])
+        return tuple(kind for kind in KINDS if not kind.needs_digits)
     return (_BY_NAME["date"], *KINDS) if cells.may_be_dates else KINDS
 
 

@@ -46,6 +46,7 @@ class ChoiceList(Kind):
 
     name = "choices"
     plural = "lists of choices"
+    needs_digits = False
 
     def decode(self, cells: Cells) -> Column | None:
         """The texts as labels."""

@@ -51,6 +51,7 @@ class Label(Kind):
 
     name = "label"
     plural = "text"
+    needs_digits = False
 
     def decode(self, cells: Cells) -> Column | None:
         """Codes into levels, which are tidy and sorted; what that changed is noted."""
