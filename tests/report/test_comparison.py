@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 from nongauss.core.errors import InputError
 from nongauss.report.baselines import MEAN, LawRegressor, baselines
 from nongauss.report.comparison import compare, comparison_text
-from nongauss.report.scoring import fit_and_score
+from nongauss.report.scoring import fit_timed, score, with_law
 from report.stand_in import Broken, StandIn, small_data
 
 
@@ -73,18 +73,19 @@ def test_standard_error_is_over_folds():
     table = compare({"a": StandIn()}, X, y, cv=3, random_state=1)
     errors = []
     for train, test in KFold(3, shuffle=True, random_state=1).split(X):
-        errors.append(fit_and_score(StandIn(), X[train], y[train], X[test], y[test])[1]["rmse"])
+        errors.append(score(StandIn().fit(X[train], y[train]), X[test], y[test]).figures()["rmse"])
     assert table.loc["a", "rmse"] == pytest.approx(np.mean(errors))
     assert table.loc["a", "rmse_se"] == pytest.approx(np.std(errors, ddof=1) / np.sqrt(3))
 
 
 def test_the_density_of_a_point_prediction_knows_only_the_training_rows():
     X, y = small_data(400)
-    _, figures = fit_and_score(LinearRegression(), X[:200], y[:200], X[200:], y[200:])
+    model, _ = fit_timed(with_law(LinearRegression()), X[:200], y[:200])
+    figures = score(model, X[200:], y[200:]).figures()
     # Noise sd 0.3: the expected log density of the true normal is -log(0.3) - log(2 pi e) / 2.
     assert figures["log_density"] == pytest.approx(-np.log(0.3) - 0.5 * np.log(2 * np.pi * np.e), abs=0.1)
     assert figures["width_90"] == pytest.approx(2 * 1.645 * 0.3, rel=0.12)
-    _, shifted = fit_and_score(LinearRegression(), X[:200], y[:200], X[200:], y[200:] + 5)
+    shifted = score(model, X[200:], y[200:] + 5).figures()
     assert shifted["width_90"] == figures["width_90"]
 
 

@@ -252,15 +252,6 @@ def fit_timed(estimator: Any, X: Any, y: Any, beside: Mapping[str, Any] | None =
     return model, seconds
 
 
-def fit_and_score(
-    estimator: Any, X_train: Any, y_train: Any, X_test: Any, y_test: Any, levels: npt.ArrayLike | None = None
-) -> tuple[Any, dict[str, float]]:
-    """Fit a clone on the training rows; return it with its figures on the test rows (see `compare`)."""
-    model, seconds = fit_timed(with_law(estimator), X_train, y_train)
-    figures = score(model, X_test, y_test).figures(seconds, levels)
-    return model, figures
-
-
 def with_law(estimator: Any) -> Any:
     """The estimator; a regressor that predicts no distribution is given the law of its residuals."""
     from nongauss.report.baselines import LawRegressor
