@@ -65,6 +65,12 @@ ROWS: dict[str, Callable[[int], Any]] = {
     "MMH50, four averaged": lambda seed: BaggingClassifier(
         HarmoniumClassifier(50), n_estimators=4, bootstrap=False, random_state=seed
     ),
+    "MMH50, four averaged, 14 epochs": lambda seed: BaggingClassifier(
+        HarmoniumClassifier(50, max_epochs=14), n_estimators=4, bootstrap=False, random_state=seed
+    ),
+    "MMH50, six averaged, 14 epochs": lambda seed: BaggingClassifier(
+        HarmoniumClassifier(50, max_epochs=14), n_estimators=6, bootstrap=False, random_state=seed
+    ),
     "NNet": lambda seed: MLPClassifier(early_stopping=True, random_state=seed),
     "RBM1000": lambda seed: JointRBM(1000, seed=seed),
     "RBM1000+NNet": lambda seed: make_pipeline(
