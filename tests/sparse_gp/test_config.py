@@ -40,6 +40,8 @@ def test_of_many_rows_some_are_fitted_first():
     assert plain.first_rows(Gaussian(), 20_001) == 10_000
     assert plain.first_rows(Poisson(), 400_000) is None
     assert replace(plain, n_inducing=1000).first_rows(Poisson(), 40_000) == 2500
+    assert replace(plain, n_inducing=2000).first_rows(Poisson(), 40_000) is None  # 625 would not tell so many
+    assert replace(plain, n_inducing=200_000).first_rows(Poisson(), 400) is None
     assert plain.rougher().tol > plain.tol
 
 

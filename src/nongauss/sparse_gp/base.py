@@ -14,7 +14,7 @@ from nongauss.estimator.base import TableEstimator, check_parameters
 from nongauss.optimise.course import FitResult
 from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.sparse_gp.cavity import ExactRows
-from nongauss.sparse_gp.config import GPRecipe
+from nongauss.sparse_gp.config import FEW_INDUCING, GPRecipe
 from nongauss.sparse_gp.data import FARTHEST, ReadTarget, ScreenTarget, read_table, with_a_column
 from nongauss.sparse_gp.fit import fit
 from nongauss.sparse_gp.group_effects import (
@@ -28,7 +28,7 @@ from nongauss.sparse_gp.group_effects import (
 from nongauss.sparse_gp.hyper_draws import HyperParameters
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods import Likelihood
-from nongauss.sparse_gp.neighbours import MOST_COLUMNS, MOST_READ, NearResiduals, near_residuals
+from nongauss.sparse_gp.neighbours import MOST_COLUMNS, NearResiduals, near_residuals
 from nongauss.sparse_gp.params import most_rows, shares_a_row
 from nongauss.sparse_gp.predict import GPPosterior
 from nongauss.tables.encoder import TableEncoder
@@ -187,7 +187,7 @@ class SparseGP(TableEstimator):
 
 
 def most_read(recipe: GPRecipe, likelihood: Likelihood, n_columns: int) -> int:
-    """Rows of so many encoded columns that are kept in memory: more where near rows may tell."""
-    most = most_rows(recipe.most_inducing(likelihood))
-    near = recipe.asks_neighbours(likelihood, MOST_READ) and n_columns <= MOST_COLUMNS
-    return max(most, MOST_READ) if near else most
+    """Rows of so many encoded columns that are kept in memory; where near rows may tell, as with few M."""
+    most, many = most_rows(recipe.most_inducing(likelihood)), most_rows(FEW_INDUCING)
+    near = recipe.asks_neighbours(likelihood, many) and n_columns <= MOST_COLUMNS
+    return max(most, many) if near and recipe.n_components == 1 else most

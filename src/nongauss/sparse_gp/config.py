@@ -98,8 +98,9 @@ class GPRecipe:
 
     def first_rows(self, likelihood: Likelihood, n_rows: int) -> int | None:
         """How many rows models are fitted to first, None where that is all of them."""
-        few = int(FIRST_NUMBERS / self.inducing_for(likelihood, n_rows) ** 2)
-        return few if n_rows > 2 * few else None
+        n_inducing = self.inducing_for(likelihood, n_rows)
+        few = int(FIRST_NUMBERS / n_inducing**2)
+        return few if n_rows > 2 * few >= 4 * n_inducing else None
 
     def rougher(self) -> GPRecipe:
         """The same for a fit to all of many rows that begins where one to some of them has ended."""

@@ -54,9 +54,6 @@ DOUBTS = 3.0
 MOST_COLUMNS = 30
 """Encoded columns up to which near rows are found by a tree in less than the time of the fit."""
 
-MOST_READ = 250_000
-"""Rows of so few columns that are kept in memory, encoded, for near rows to tell: 60 MB at most."""
-
 _SAME = 1e-5
 _AT_ONCE = 2000
 _LEAST_LEFT = 1e-9  # of a row's weight
