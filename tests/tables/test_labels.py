@@ -175,3 +175,11 @@ def test_an_ordered_category_keeps_its_levels_over_parts():
         InputError, match="y is ordered as 'low', 'mid', 'high' in part 1 but as 'high', 'low"
     ):
         all_ + part(["high", "low"], 2)
+
+
+def test_intervals_are_refused_with_what_keeps_their_order():
+    y = pd.Series(pd.cut([1.0, 5.0, 9.0, 5.0], [0, 3, 6, 10]))
+    with pytest.raises(InputError, match=r"objects of type Interval .*rename_categories\(str\)"):
+        LabelCoder.fit(y, ONES, ordered=True)
+    coder = LabelCoder.fit(y.cat.rename_categories(str), ONES, ordered=True)
+    assert coder.classes.tolist() == ["(0, 3]", "(3, 6]", "(6, 10]"]

@@ -300,7 +300,7 @@ def _check_present(array: NDArray[Any]) -> None:
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
     """Python objects of one type as an array of that type; text stays as it is.
 
-    Raises: InputError for texts beside numbers.
+    Raises: InputError for texts beside numbers, and for other objects, such as intervals.
     """
     if array.dtype.kind != "O":
         return array
@@ -314,7 +314,13 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
             f"Unknown label type: y mixes texts with others ({labels[0]!r} in row 0, {labels[row]!r} in "
             f"row {row}); make all of its labels one kind."
         )
-    return np.array(labels)
+    plain = np.array(labels)
+    if plain.dtype.kind == "O":
+        raise InputError(
+            f"Unknown label type: y holds objects of type {type(labels[0]).__name__} ({labels[0]!r} in row "
+            "0). Make texts of them: y.astype(str), or y.cat.rename_categories(str), which keeps an order."
+        )
+    return plain
 
 
 def _listed(classes: NDArray[Any]) -> str:
