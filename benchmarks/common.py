@@ -63,7 +63,7 @@ def write_results(name: str, content: dict[str, Any]) -> Path:
 
 
 def known_results(name: str) -> dict[str, Any]:
-    """The partial results that `keep_results` has written; nothing at first."""
+    """What `results/NAME.json` has of earlier runs; nothing at first."""
     path = RESULTS / f"{name}.json"
     found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return found

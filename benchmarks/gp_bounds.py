@@ -7,14 +7,13 @@ Writes results/gp_bounds.json and the table in benchmarks/README.md.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, load_table, parser, random_splits, with_error, write_results, write_table
+from common import known_results, load_table, parser, random_splits, with_error, write_results, write_table
 from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 
@@ -112,8 +111,7 @@ def main() -> None:
     options.add_argument("--sets", nargs="+", choices=("digits", *SETS), default=["digits", *SETS])
     options.add_argument("--bounds", nargs="+", choices=SOFTMAX, default=list(SOFTMAX), help="of digits")
     chosen = options.parse_args()
-    path = RESULTS / "gp_bounds.json"
-    kept = json.loads(path.read_text())["log_loss"] if path.exists() else {}
+    kept = known_results("gp_bounds").get("log_loss", {})
     logistic, softmax, entropy = logistic_errors(), softmax_errors(), entropies()
     lines = ["| E log(1 + e^f) by | largest error |", "|---|---|"]
     lines += [f"| {name} | {error:.3g} |" for name, error in logistic.items()]

@@ -11,7 +11,6 @@ results/gp_falls.json after each set, and the table in benchmarks/README.md.
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, load_splits, parser, write_results, write_table
+from common import known_results, load_splits, parser, write_results, write_table
 from gp_uci import AIMS
 from scipy.stats import rankdata
 
@@ -138,8 +137,7 @@ def main() -> None:
     options.add_argument("--laws", nargs="+", choices=LAWS, default=LAWS)
     options.add_argument("--splits", type=int, default=5)
     chosen = options.parse_args()
-    path = RESULTS / "gp_falls.json"
-    sets = json.loads(path.read_text())["sets"] if path.exists() else {}
+    sets = known_results("gp_falls").get("sets", {})
     for name in chosen.sets:
         X, y, splits = load_splits(chosen.data, name)
         started = time.process_time()

@@ -11,7 +11,6 @@ table in benchmarks/README.md. `--methods` runs some methods anew and leaves the
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Callable
@@ -21,15 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import statsmodels.api as sm
-from common import (
-    RESULTS,
-    load_splits,
-    parser,
-    random_splits,
-    with_error,
-    write_results,
-    write_table,
-)
+from common import known_results, load_splits, parser, random_splits, with_error, write_results, write_table
 from gp_likelihoods_sets import (
     Rows,
     bike_day,
@@ -300,8 +291,7 @@ def main() -> None:
     options.add_argument("--splits", type=int, default=5)
     options.add_argument("--methods", nargs="+", metavar="METHOD")
     chosen = options.parse_args()
-    path = RESULTS / "gp_likelihoods.json"
-    sets = json.loads(path.read_text())["sets"] if path.exists() else {}
+    sets = known_results("gp_likelihoods").get("sets", {})
     for name, case in CASES.items():
         if (chosen.sets and name not in chosen.sets) or (chosen.groups and case.group not in chosen.groups):
             continue

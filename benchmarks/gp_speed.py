@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from common import (
-    RESULTS,
+    known_results,
     load_splits,
     load_table,
     one_core,
@@ -339,8 +339,7 @@ def tables(content: dict[str, Any]) -> list[str]:
 
 def peers_of(name: str, rows: Rows, chosen: Any) -> dict[str, dict]:
     """What the peers reach: measured now, or as it was kept."""
-    path = RESULTS / "gp_speed_peers.json"
-    kept = json.loads(path.read_text())["sets"] if path.exists() else {}
+    kept = known_results("gp_speed_peers").get("sets", {})
     if chosen.peer_python is None:
         return kept.get(name, {})
     recipes = SVGP + (COLLAPSED if rows.likelihood == "gaussian" else ())
@@ -365,8 +364,7 @@ def main() -> None:
     options.add_argument("--peers-only", action="store_true")
     chosen = options.parse_args()
     one_core()
-    path = RESULTS / "gp_speed.json"
-    kept = json.loads(path.read_text()) if path.exists() else {}
+    kept = known_results("gp_speed")
     sets = kept.get("sets", {})
     for name in chosen.sets:
         rows = prepared(name, chosen.data)

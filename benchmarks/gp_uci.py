@@ -8,13 +8,12 @@ settings, and the table in benchmarks/README.md.
 
 from __future__ import annotations
 
-import json
 import time
 import traceback
 from typing import Any
 
 import numpy as np
-from common import RESULTS, judged, load_splits, parser, with_error, write_results, write_table
+from common import judged, known_results, load_splits, parser, with_error, write_results, write_table
 
 from nongauss import SparseGPRegressor
 
@@ -94,8 +93,7 @@ def main() -> None:
     words = {"n_scales": "scales", "n_inducing": "inducing", "max_iter": "iterations"}
     parts = [f"{words[s]}_{value}" if s in words else value for s, value in more.items()]
     name = "_".join(["gp_uci", *parts])
-    path = RESULTS / f"{name}.json"
-    sets = json.loads(path.read_text())["sets"] if path.exists() else {}
+    sets = known_results(f"{name}").get("sets", {})
     for data_set in chosen.sets:
         X, y, splits = load_splits(chosen.data, data_set)
         done = sets.get(data_set, []) if chosen.go_on else []

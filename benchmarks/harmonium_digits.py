@@ -7,13 +7,12 @@ Writes results/harmonium_digits.json and the table.
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import RESULTS, parser, write_results, write_table
+from common import known_results, parser, write_results, write_table
 from harmonium_common import timed
 from sklearn.linear_model import SGDClassifier
 
@@ -40,8 +39,7 @@ def main() -> None:
     X, X_test = (part.reshape(len(part), -1) / 255.0 for part in (parts[0][: chosen.train], parts[2]))
     y, y_test = parts[1][: chosen.train], parts[3]
     view = {"pixels": (slice(0, X.shape[1]), "binary")}
-    path = RESULTS / "harmonium_digits.json"
-    results = json.loads(path.read_text())["runs"] if path.exists() else {}
+    results = known_results("harmonium_digits").get("runs", {})
     for name in chosen.models:
         fitted, seconds = timed(lambda name=name: MODELS[name](view).fit(X, y))
         error = float(np.mean(fitted.predict(X_test) != y_test))

@@ -7,13 +7,12 @@ Defaults only; test rows are looked at once. Writes results/harmonium_newsgroups
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import RESULTS, parser, with_error, write_results, write_table
+from common import known_results, parser, with_error, write_results, write_table
 from harmonium_common import DRBM, JointRBM, newsgroups, timed
 from sklearn.ensemble import BaggingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -94,8 +93,7 @@ def main() -> None:
     chosen = options.parse_args()
     warnings.simplefilter("ignore")
     X, y, X_test, y_test, _, _ = newsgroups(chosen.data)
-    path = RESULTS / "harmonium_newsgroups.json"
-    results = json.loads(path.read_text())["rows"] if path.exists() else {}
+    results = known_results("harmonium_newsgroups").get("rows", {})
     for name in chosen.rows:
         random = not name.startswith(("linear", "logistic", "naive", "Crammer"))
         results[name] = {"error": [], "cpu_seconds": [], "active": []}

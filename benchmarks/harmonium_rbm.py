@@ -9,13 +9,12 @@ is shown. With 500 units all 60,000 images and persistent chains alone. Pixels a
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, parser, write_results, write_table
+from common import known_results, parser, write_results, write_table
 from harmonium_common import newsgroups, timed
 from sklearn.neural_network import BernoulliRBM
 
@@ -92,8 +91,7 @@ def main() -> None:
     options.add_argument("--units", nargs="*", type=int, default=[50, 200, 500])
     chosen = options.parse_args()
     warnings.simplefilter("ignore")
-    path = RESULTS / "harmonium_rbm.json"
-    results = json.loads(path.read_text())["runs"] if path.exists() else {}
+    results = known_results("harmonium_rbm").get("runs", {})
     for name in chosen.sets:
         for K in chosen.units:
             results[f"{name} {K}"] = run(chosen.data, name, K)

@@ -8,14 +8,13 @@ row is looked at. Writes results/harmonium_sensitivity.json and the table.
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from common import RESULTS, parser, random_splits, write_results, write_table
+from common import known_results, parser, random_splits, write_results, write_table
 from harmonium_common import newsgroups, timed
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -94,8 +93,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     X, y, *_ = newsgroups(chosen.data)
     ((train, held),) = random_splits(len(y), 4 * len(y) // 5, 1)
-    path = RESULTS / "harmonium_sensitivity.json"
-    results = json.loads(path.read_text())["parts"] if path.exists() else {}
+    results = known_results("harmonium_sensitivity").get("parts", {})
     for part in chosen.parts:
         results[part] = []
         for setting in PARTS.get(part, [{}]):

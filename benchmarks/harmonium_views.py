@@ -7,13 +7,12 @@ Half of the rows train, half test. Writes results/harmonium_views.json and the t
 
 from __future__ import annotations
 
-import json
 import warnings
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from common import RESULTS, parser, random_splits, with_error, write_results, write_table
+from common import known_results, parser, random_splits, with_error, write_results, write_table
 from harmonium_common import VIEWS, tuned_svm, views
 from sklearn.metrics import f1_score
 
@@ -70,8 +69,7 @@ def main() -> None:
     options.add_argument("--splits", type=int, default=10)
     chosen = options.parse_args()
     warnings.simplefilter("ignore")
-    path = RESULTS / "harmonium_views.json"
-    results = json.loads(path.read_text())["sets"] if path.exists() else {}
+    results = known_results("harmonium_views").get("sets", {})
     for name in chosen.sets:
         parts, y = views(chosen.data, name)
         results[name] = []

@@ -16,7 +16,6 @@ computed again; `--again` forgets those of `--methods`, `--minutes` ends a piece
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import tempfile
@@ -28,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, parser, write_results, write_table
+from common import known_results, parser, write_results, write_table
 from imputation_tables import FRESH, MOST_ROWS, OF_FOLDER, OF_SKLEARN, hidden, is_number, table_of
 from scipy.special import ndtr, ndtri
 
@@ -335,8 +334,7 @@ def main() -> None:
     options.add_argument("--again", action="store_true")
     chosen = options.parse_args()
     PEER.update({"python": chosen.peer_python} if chosen.peer_python else {})
-    path = RESULTS / "imputation.json"
-    results = json.loads(path.read_text())["cases"] if path.exists() else {}
+    results = known_results("imputation").get("cases", {})
     if chosen.again:
         results = {key: v for key, v in results.items() if key.rpartition("|")[2] not in chosen.methods}
     began = time.perf_counter()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from common import RESULTS, parser, with_error, write_results, write_table
+from common import known_results, parser, with_error, write_results, write_table
 from sklearn.exceptions import ConvergenceWarning
 
 N_BINS = 15
@@ -69,8 +68,7 @@ def race(
     After each fit `results/TITLE.json` and the table are written. They keep what stood there of other models
     and seeds, so that a long run can be cut short and done in parts.
     """
-    path = RESULTS / f"{title}.json"
-    kept = json.loads(path.read_text())["models"] if path.exists() else {}
+    kept = known_results(f"{title}").get("models", {})
     for seed in chosen.seeds:
         train, test = split(seed)
         for name in chosen.models:

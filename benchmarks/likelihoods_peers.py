@@ -13,7 +13,6 @@ results/likelihoods_peers.json after each set, and the table in benchmarks/READM
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import statsmodels.api as sm
-from common import RESULTS, parser, random_splits, with_error, write_results, write_table
+from common import known_results, parser, random_splits, with_error, write_results, write_table
 from scipy import sparse, stats
 
 from nongauss import SparseGPRegressor
@@ -189,8 +188,7 @@ def main() -> None:
     options.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     options.add_argument("--splits", type=int, default=3)
     chosen = options.parse_args()
-    path = RESULTS / "likelihoods_peers.json"
-    sets = json.loads(path.read_text())["sets"] if path.exists() else {}
+    sets = known_results("likelihoods_peers").get("sets", {})
     for name in chosen.sets:
         load, methods = SETS[name]
         rows = load(name, chosen.data)

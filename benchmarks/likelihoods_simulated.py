@@ -12,7 +12,6 @@ benchmarks/README.md.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, with_error, write_results, write_table
+from common import known_results, with_error, write_results, write_table
 
 from nongauss import SparseGPClassifier, SparseGPOrdinalClassifier, SparseGPRegressor
 from nongauss.sparse_gp.likelihoods import REGRESSION, Bernoulli, Ordinal
@@ -218,8 +217,7 @@ def main() -> None:
     options.add_argument("--rows", nargs="+", type=int, default=[500, 3000])
     options.add_argument("--draws", type=int, default=3)
     chosen = options.parse_args()
-    path = RESULTS / "likelihoods_simulated.json"
-    laws = json.loads(path.read_text())["laws"] if path.exists() else {}
+    laws = known_results("likelihoods_simulated").get("laws", {})
     for name in chosen.laws:
         for n in chosen.rows:
             laws.setdefault(name, {})[str(n)] = [one(LAWS[name], n, seed) for seed in range(chosen.draws)]

@@ -12,14 +12,13 @@ Writes results/peers_intervals.json after each set, and the table in benchmarks/
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import RESULTS, load_splits, parser, with_error, write_results, write_table
+from common import known_results, load_splits, parser, with_error, write_results, write_table
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from nongauss import SparseGPRegressor
@@ -117,8 +116,7 @@ def main() -> None:
     options.add_argument("--sets", nargs="+", default=["yacht", "boston"])
     options.add_argument("--splits", type=int, default=3)
     args = options.parse_args()
-    path = RESULTS / "peers_intervals.json"
-    results = json.loads(path.read_text())["sets"] if path.exists() else {}
+    results = known_results("peers_intervals").get("sets", {})
     for name in args.sets:
         results[name] = of_set(args.data, name, args.splits)
         write_results("peers_intervals", {"splits": args.splits, "sets": results})

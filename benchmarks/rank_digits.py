@@ -9,14 +9,13 @@ results/rank_digits.json. On MNIST "gibbs" and the Gaussian process take hours: 
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, parser, random_splits, write_results, write_table
+from common import known_results, parser, random_splits, write_results, write_table
 from sklearn.decomposition import FactorAnalysis
 from sklearn.ensemble import BaggingClassifier
 from sklearn.gaussian_process import GaussianProcessClassifier
@@ -151,8 +150,7 @@ def main() -> None:
     options.add_argument("--models", nargs="+", choices=MODELS)
     options.add_argument("--splits", type=int, default=4, help="of usps_pooled")
     chosen = options.parse_args()
-    path = RESULTS / "rank_digits.json"
-    results = json.loads(path.read_text())["sets"] if path.exists() else {}
+    results = known_results("rank_digits").get("sets", {})
     for name in chosen.sets:
         for model in chosen.models or [model for model in MODELS if name != "mnist" or model not in SLOW]:
             rows = [judged(MODELS[model], split) for split in splits(chosen.data, name, chosen.splits)]

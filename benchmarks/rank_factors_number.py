@@ -10,12 +10,11 @@ results/rank_factors_number.json.
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
 import numpy as np
-from common import RESULTS, parser, write_results, write_table
+from common import known_results, parser, write_results, write_table
 
 from nongauss.rank_factor.factor_number import normal_scores, number_of_factors
 
@@ -81,8 +80,7 @@ def main() -> None:
     options.add_argument("--shapes", nargs="*", default=list(SHAPES))
     options.add_argument("--numbers", nargs="*", type=int, default=list(NUMBERS))
     chosen = options.parse_args()
-    path = RESULTS / "rank_factors_number.json"
-    results: dict[str, Any] = json.loads(path.read_text())["found"] if path.exists() else {}
+    results: dict[str, Any] = known_results("rank_factors_number").get("found", {})
     for shape in chosen.shapes:
         for number in chosen.numbers:
             results[f"{shape}, {number}"] = case(shape, number)

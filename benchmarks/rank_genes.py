@@ -10,13 +10,12 @@ results/rank_genes.json.
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, load_table, parser, write_results, write_table
+from common import known_results, load_table, parser, write_results, write_table
 from sklearn.datasets import load_wine
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
@@ -108,7 +107,6 @@ def main() -> None:
     options.add_argument("--models", nargs="+", default=[*MODELS, "linear SVM"])
     options.add_argument("--sweeps", type=int, help="of each chain, where the default takes too long")
     chosen = options.parse_args()
-    path = RESULTS / "rank_genes.json"
     for name in chosen.sets:
         X, y, splits, columns = {"golub": golub, "alon": alon, "wine": wine}[name](chosen.data)
         for label in chosen.models:
@@ -121,7 +119,7 @@ def main() -> None:
                     if chosen.sweeps and label == "rank, gibbs":
                         model.set_params(max_iter=chosen.sweeps)
                 rows.append(judged(model, X, y, train, test))
-            results = json.loads(path.read_text())["sets"] if path.exists() else {}
+            results = known_results("rank_genes").get("sets", {})
             results.setdefault(name, {})[label] = rows
             if label == "rank, vb":
                 model.encoded_names_ = tuple(columns)

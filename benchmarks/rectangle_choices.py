@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -11,7 +10,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, parser, write_results, write_table
+from common import known_results, parser, write_results, write_table
 from rectangle_uci import AIMS, load, ours
 from scipy.special import softmax
 from sklearn.metrics import normalized_mutual_info_score
@@ -98,8 +97,7 @@ def main() -> None:
     options.add_argument("--choices", nargs="+", choices=list(CHOICES), default=list(CHOICES), metavar="ONE")
     options.add_argument("--seeds", type=int, default=2)
     chosen = options.parse_args()
-    path = RESULTS / "rectangle_choices.json"
-    choices = json.loads(path.read_text())["choices"] if path.exists() else {}
+    choices = known_results("rectangle_choices").get("choices", {})
     for choice in chosen.choices:
         choices[choice] = {}
         for name in AIMS:

@@ -5,14 +5,13 @@ What is there already is kept: a run goes on with the draws that are missing, on
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, parser, write_results, write_table
+from common import known_results, parser, write_results, write_table
 
 from nongauss import RectangleMixture
 
@@ -210,8 +209,8 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=np.inf, help="no fit is begun after so many")
     options.add_argument("--anew", action="store_true", help="forget what the chosen laws have")
     chosen = options.parse_args()
-    path, began = RESULTS / "rectangle_laws.json", time.perf_counter()
-    laws = json.loads(path.read_text())["laws"] if path.exists() else {}
+    began = time.perf_counter()
+    laws = known_results("rectangle_laws").get("laws", {})
     if chosen.anew:
         laws = {name: figures for name, figures in laws.items() if name not in chosen.laws}
     for seed in range(chosen.draws):

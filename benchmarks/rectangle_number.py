@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, parser, write_results, write_table
+from common import known_results, parser, write_results, write_table
 from rectangle_uci import AIMS, OTHERS, load
 
 from nongauss import RectangleMixture
@@ -58,8 +57,7 @@ def main() -> None:
     options.add_argument("--sets", nargs="+", choices=every, default=list(every), metavar="SET")
     options.add_argument("--seeds", type=int, default=2)
     chosen = options.parse_args()
-    path = RESULTS / "rectangle_number.json"
-    sets = json.loads(path.read_text())["sets"] if path.exists() else {}
+    sets = known_results("rectangle_number").get("sets", {})
     for name in chosen.sets:
         X, classes = read(chosen.data, name)
         fits = [chosen_number(X, seed) for seed in range(chosen.seeds)]

@@ -5,7 +5,6 @@ Rule ensembles need the package `imodels`, which the project does not; leave the
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, parser, write_results, write_table
+from common import known_results, parser, write_results, write_table
 from rectangle_rivals import (
     as_numbers,
     box_step,
@@ -136,8 +135,7 @@ def main() -> None:
     options.add_argument("--sets", nargs="+", choices=list(AIMS), default=list(AIMS))
     options.add_argument("--seeds", type=int, default=1)
     chosen = options.parse_args()
-    path = RESULTS / "rectangle_peers.json"
-    methods = json.loads(path.read_text())["methods"] if path.exists() else {}
+    methods = known_results("rectangle_peers").get("methods", {})
     for method in chosen.methods:
         for name in chosen.sets:
             X, y = load(chosen.data, name)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, write_results, write_table
+from common import known_results, write_results, write_table
 from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtri
 
@@ -112,8 +111,7 @@ def main() -> None:
     options.add_argument("--seeds", type=int, nargs="+", default=[0])
     options.add_argument("--clusters", nargs="+", choices=list(SHARES), default=list(SHARES))
     chosen = options.parse_args()
-    path = RESULTS / "rectangle_sample.json"
-    fits = json.loads(path.read_text())["fits"] if path.exists() else []
+    fits = known_results("rectangle_sample").get("fits", [])
     for seed in chosen.seeds:
         for name in chosen.clusters:
             fits = [f for f in fits if (f["rows"], f["seed"]) != (name, seed)]

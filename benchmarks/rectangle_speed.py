@@ -10,7 +10,7 @@ import sys
 import time
 
 import numpy as np
-from common import RESULTS, one_core, write_results, write_table
+from common import known_results, one_core, write_results, write_table
 from sklearn.datasets import load_iris
 
 SIZES = ((1_000, 20, 10), (10_000, 20, 10), (100_000, 20, 10), (1_000_000, 20, 10))
@@ -68,8 +68,7 @@ def main() -> None:
         return
     one_core()
     sizes = [size for size in ((150, 4, 3), *SIZES) if chosen.least <= size[0] <= chosen.most]
-    path = RESULTS / "rectangle_speed.json"
-    kept = json.loads(path.read_text())["fits"] if path.exists() else []
+    kept = known_results("rectangle_speed").get("fits", [])
     every = {(fit["rows"], fit["columns"], fit["clusters"]): fit for fit in kept}
     for size in sizes:
         command = [sys.executable, __file__, "--one", *map(str, size)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, load_table, parser, write_results, write_table
+from common import known_results, load_table, parser, write_results, write_table
 from rectangle_rivals import Answer, as_numbers, box_step, explainable_k_means, k_means, mixture, tree
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
@@ -121,8 +120,7 @@ def main() -> None:
     options.add_argument("--seeds", type=int, default=3)
     options.add_argument("--ours-only", action="store_true", help="print our figures, keep nothing")
     chosen = options.parse_args()
-    path = RESULTS / "rectangle_uci.json"
-    sets = json.loads(path.read_text())["sets"] if path.exists() and not chosen.ours_only else {}
+    sets = {} if chosen.ours_only else known_results("rectangle_uci").get("sets", {})
     for name in chosen.sets:
         sets[name] = one_set(chosen.data, name, chosen.seeds, not chosen.ours_only)
         print(name, {k: round(v, 3) for k, v in sets[name][OURS].items()}, flush=True)

@@ -8,12 +8,11 @@ has the same 100 units and up to 2,000 epochs, until it converges. The TGGM gets
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, load_table, parser, with_error, write_results, write_table
+from common import known_results, load_table, parser, with_error, write_results, write_table
 from labels import one_fit
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
@@ -78,8 +77,7 @@ def main() -> None:
     options.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     options.add_argument("--folds", type=int, default=10)
     chosen = options.parse_args()
-    path = RESULTS / "tggm_binary.json"
-    sets = json.loads(path.read_text())["sets"] if path.exists() else {}
+    sets = known_results("tggm_binary").get("sets", {})
     for name in chosen.sets:
         sets[name] = one_set(*load_table(chosen.data, name), chosen.folds)
         write_results("tggm_binary", {"sets": sets})

@@ -9,11 +9,10 @@ Results are kept after each fit: `results/tggm_depth.json`.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 
 import numpy as np
-from common import RESULTS, judged, with_error, write_results, write_table
+from common import judged, known_results, with_error, write_results, write_table
 from sklearn.datasets import make_friedman1
 
 from nongauss import TGGMRegressor
@@ -57,8 +56,7 @@ def main() -> None:
     options.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     options.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     asked = options.parse_args()
-    path = RESULTS / "tggm_depth.json"
-    found = json.loads(path.read_text())["ways"] if path.exists() else {}
+    found = known_results("tggm_depth").get("ways", {})
     for seed in asked.seeds:
         for way in asked.ways:
             rows = [row for row in found.get(way, []) if row["seed"] != seed]

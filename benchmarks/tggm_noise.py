@@ -9,12 +9,11 @@ rows. Results are kept after each fit: `results/tggm_noise.json`.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from typing import NamedTuple
 
 import numpy as np
-from common import RESULTS, with_error, write_results, write_table
+from common import known_results, with_error, write_results, write_table
 from scipy import stats
 
 from nongauss import TGGMRegressor
@@ -104,8 +103,7 @@ def main() -> None:
     options.add_argument("--heads", choices=("1", "auto"), default="auto")
     options.add_argument("--anew", action="store_true")
     asked = options.parse_args()
-    path = RESULTS / "tggm_noise.json"
-    found = json.loads(path.read_text())["laws"] if path.exists() else {}
+    found = known_results("tggm_noise").get("laws", {})
     for law in asked.laws:
         rows = [] if asked.anew else found.get(law, {}).get(asked.heads, [])
         for seed in range(len(rows), asked.draws):

@@ -9,13 +9,12 @@ there are not fitted again, so it can be run in pieces; --anew forgets those of 
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, judged, load_splits, mean_and_error, parser, write_results, write_table
+from common import judged, known_results, load_splits, mean_and_error, parser, write_results, write_table
 
 from nongauss import TGGMRegressor
 
@@ -105,8 +104,7 @@ def main() -> None:
     layers, skip = "-".join(map(str, chosen.layers or [])), chosen.skip and f"skip_{chosen.skip}"
     marks = (chosen.method, chosen.posterior, chosen.preset, layers, skip)
     name = "_".join(["tggm_uci", *(mark for mark in marks if mark and mark != "auto")])
-    path = RESULTS / f"{name}.json"
-    sets = json.loads(path.read_text())["sets"] if path.exists() else {}
+    sets = known_results(f"{name}").get("sets", {})
     for data_set in chosen.sets:
         X, y, splits = load_splits(chosen.data, data_set)
         rows = [] if chosen.anew else sets.get(data_set, [])
