@@ -270,7 +270,7 @@ class _OverSource(OnDevice):
         self.held_out = jax.tree.map(jax.device_put, held_out)
 
     def drive(self, course: Course) -> None:
-        """Epoch after epoch."""
+        """Run one epoch after the other until the course says stop."""
         course.says_enough = Status.EARLY_STOPPED
         while course.goes_on:
             course.record(*self.epoch(jax.random.fold_in(self.key, course.n_iter), course.state))

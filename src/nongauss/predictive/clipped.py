@@ -44,12 +44,12 @@ class ClippedDistribution(MomentsByCdf):
 
     @property
     def atoms(self) -> tuple[float, ...]:
-        """The limits."""
+        """The limits, at which the mass beyond them is."""
         return tuple(end for end in (self._low, self._high) if math.isfinite(end))
 
     @property
     def knows_tails(self) -> bool:
-        """As the base."""
+        """Whether the law that is clipped knows its tails."""
         return self.base.knows_tails
 
     def cdf(self, y: npt.ArrayLike) -> FloatArray:

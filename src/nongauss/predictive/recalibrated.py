@@ -87,7 +87,7 @@ class RecalibratedDistribution(MomentsByCdf):
 
     @property
     def is_discrete(self) -> bool:
-        """As the base."""
+        """Whether the law that is recalibrated is discrete."""
         return self._base.is_discrete
 
     @property

@@ -44,7 +44,7 @@ class HingeTable(NamedTuple):
     y: FloatArray
 
 
-class Slopes(NamedTuple):
+class EnergySlopes(NamedTuple):
     """Minus the log density at a point, and its derivatives by loadings (D, K) and by v (N, K)."""
 
     energy: float
@@ -74,7 +74,9 @@ def hinge_table(codes: NDArray[np.uint8], eps: float, y: FloatArray) -> HingeTab
     return HingeTable(here.ravel(), place, low, place[low] - 1, high, place[high] + 1, most, eps, y)
 
 
-def slopes_at(table: HingeTable, A: FloatArray, v: FloatArray, own: FloatArray, beta: FloatArray) -> Slopes:
+def slopes_at(
+    table: HingeTable, A: FloatArray, v: FloatArray, own: FloatArray, beta: FloatArray
+) -> EnergySlopes:
     """Energy and slopes at loadings A (D, K) of prior precision `own`, v (N, K), coefficients (C, K + 1)."""
     size = np.sqrt((v**2).mean())
     z = v / size
@@ -95,7 +97,7 @@ def slopes_at(table: HingeTable, A: FloatArray, v: FloatArray, own: FloatArray, 
     by_score = by_score.reshape(len(v), len(A))
     by_z = by_score @ A - 2.0 * (wrong * table.y) @ beta[:, :-1]
     by_v = (by_z - z * ((by_z * z).sum() / v.size)) / size + v
-    return Slopes(float(energy), by_score.T @ z + own * A, by_v)
+    return EnergySlopes(float(energy), by_score.T @ z + own * A, by_v)
 
 
 def hamiltonian_move(

@@ -324,7 +324,7 @@ def why(best: int, values: dict[int, float], valleys: ValleyFigures | None) -> s
 
 
 def _reduced(task: ClusterTask, seed: int) -> ClusterTask:
-    """Fewer rows."""
+    """The task with at most `MOST_ROWS` of its rows, drawn at random."""
     chosen = np.arange(len(task.rows))
     if len(chosen) > MOST_ROWS:
         chosen = np.sort(np.random.default_rng(seed).choice(len(chosen), MOST_ROWS, replace=False))

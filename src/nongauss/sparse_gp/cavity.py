@@ -84,7 +84,7 @@ class SparseCavities:
         return cls(posterior, rows, mean, at.given, open_part, weight * sites.d_mean, precision, rest)
 
     def at(self, X: FloatArray, own: Places) -> Moments:
-        """See `Cavities`."""
+        """Latent moments at encoded rows X, each without the row at its place in `own`; see `Cavities.at`."""
         if np.array_equal(X, self.rows.X[own]):
             more = self.open_part[own] / self.rest[own]
             return (self.mean[own] - more * self.pull[own])[None], (more + self.given[own])[None]
@@ -185,7 +185,7 @@ class ExactCavities:
         return cls(posterior, Z, at.centred, at.noise, at.alpha, at.inverse, number, share, rows.shift)
 
     def at(self, X: FloatArray, own: Places) -> Moments:
-        """See `Cavities`."""
+        """Latent moments at encoded rows X, each without the row at its place in `own`; see `Cavities.at`."""
         n, r = self.number[own], self.share[own]
         noise = self.noise[n]
         left = noise * self.inverse[n, n]

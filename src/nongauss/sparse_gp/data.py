@@ -68,7 +68,7 @@ class ReadTarget(Protocol):
 
     @property
     def n_columns(self) -> int:
-        """P."""
+        """Number P of columns that the target is read as."""
 
     def __call__(self, part: Part, weight: FloatArray) -> FloatArray:
         """What is known of the target, and the latent mean's shift last: (N, P). Raises InputError."""

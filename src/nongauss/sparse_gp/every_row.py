@@ -84,7 +84,7 @@ class RowQ:
 
     @cached_property
     def W(self) -> Float[np.ndarray, "N N"]:
-        """R."""
+        """R of all rows, put together from `inner` and `outer`."""
         if self.first.all():
             return self.inner
         out = -(self.outer.T @ self.outer)

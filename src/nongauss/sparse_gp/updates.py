@@ -121,7 +121,7 @@ class HasBound(Protocol):
 
     @property
     def bound(self) -> float:
-        """In nats."""
+        """The lower bound on the log marginal likelihood, in nats."""
 
 
 Q = TypeVar("Q", bound=HasBound)

@@ -170,17 +170,17 @@ class _Many(Kernel):
         return np.concatenate([part.start(space, shift) for part in self.parts])
 
     def restricted(self, columns: tuple[str, ...]) -> Kernel:
-        """Each part so."""
+        """The kernel whose parts look at these columns alone, but for those that name their own."""
         return type(self)(tuple(part.restricted(columns) for part in self.parts))
 
     @property
     def label_columns(self) -> tuple[str | int, ...]:
-        """Those of all parts."""
+        """The label columns that any part looks at."""
         return tuple(dict.fromkeys(name for part in self.parts for name in part.label_columns))
 
     @property
     def labels_everywhere(self) -> bool:
-        """To one of the parts?"""
+        """Are the cells of all columns labels to one of the parts?"""
         return any(part.labels_everywhere for part in self.parts)
 
     def pieces(self, theta: FloatArray, space: Space) -> list[tuple[Kernel, FloatArray]]:
@@ -215,7 +215,7 @@ class Sum(_Many):
         return np.concatenate(starts)
 
     def variance(self, theta: FloatArray, space: Space) -> float:
-        """The sum."""
+        """The sum of the parts' variances."""
         return sum(part.variance(own, space) for part, own in self.pieces(theta, space))
 
     def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
@@ -231,7 +231,7 @@ class Sum(_Many):
     def forward(
         self, theta: FloatArray, space: Space, A: FloatArray, B: FloatArray
     ) -> tuple[FloatArray, Any]:
-        """The sum."""
+        """The sum of the parts' covariances (A, B), and what `backward` needs."""
         both = [part.forward(own, space, A, B) for part, own in self.pieces(theta, space)]
         total = both[0][0]
         for K, _ in both[1:]:
@@ -241,7 +241,7 @@ class Sum(_Many):
     def backward(
         self, theta: FloatArray, space: Space, cache: Any, cotangent: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Each part gets the whole cotangent."""
+        """The derivative of a sum: each part gets the whole cotangent."""
         both = [
             part.backward(own, space, mine, cotangent)
             for (part, own), mine in zip(self.pieces(theta, space), cache, strict=True)
@@ -249,7 +249,7 @@ class Sum(_Many):
         return np.concatenate([by_theta for by_theta, _ in both]), np.sum([by_A for _, by_A in both], axis=0)
 
     def diagonal(self, theta: FloatArray, space: Space, B: FloatArray) -> FloatArray:
-        """The sum."""
+        """The sum of the parts' variances at each row."""
         every = [part.diagonal(own, space, B) for part, own in self.pieces(theta, space)]
         total: FloatArray = np.sum(every, axis=0)
         return total
@@ -257,7 +257,7 @@ class Sum(_Many):
     def diagonal_backward(
         self, theta: FloatArray, space: Space, B: FloatArray, cotangent: FloatArray
     ) -> FloatArray:
-        """Each part gets the whole cotangent."""
+        """The derivative of a sum: each part gets the whole cotangent."""
         pieces = self.pieces(theta, space)
         return np.concatenate([part.diagonal_backward(own, space, B, cotangent) for part, own in pieces])
 
@@ -270,11 +270,11 @@ class Product(_Many):
         return Product((*self.parts, other))
 
     def variance(self, theta: FloatArray, space: Space) -> float:
-        """The product."""
+        """The product of the parts' variances."""
         return float(np.prod([part.variance(own, space) for part, own in self.pieces(theta, space)]))
 
     def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
-        """The shortest of the factors'."""
+        """For each column the shortest length-scale of any part."""
         out: dict[str, float] = {}
         for part, own in self.pieces(theta, space):
             for name, scale in part.lengthscales(own, space).items():
@@ -284,7 +284,7 @@ class Product(_Many):
     def forward(
         self, theta: FloatArray, space: Space, A: FloatArray, B: FloatArray
     ) -> tuple[FloatArray, Any]:
-        """The product."""
+        """The product of the parts' covariances (A, B), and what `backward` needs."""
         both = [part.forward(own, space, A, B) for part, own in self.pieces(theta, space)]
         values = [K for K, _ in both]
         return np.prod(values, axis=0), (values, [cache for _, cache in both])
@@ -292,7 +292,7 @@ class Product(_Many):
     def backward(
         self, theta: FloatArray, space: Space, cache: Any, cotangent: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Each part gets the cotangent times the others."""
+        """The derivative of a product: each part gets the cotangent times the other parts' covariances."""
         values, caches = cache
         both = [
             part.backward(own, space, caches[i], cotangent * _others(values, i))
@@ -301,7 +301,7 @@ class Product(_Many):
         return np.concatenate([by_theta for by_theta, _ in both]), np.sum([by_A for _, by_A in both], axis=0)
 
     def diagonal(self, theta: FloatArray, space: Space, B: FloatArray) -> FloatArray:
-        """The product."""
+        """The product of the parts' variances at each row."""
         every = [part.diagonal(own, space, B) for part, own in self.pieces(theta, space)]
         total: FloatArray = np.prod(every, axis=0)
         return total
@@ -309,7 +309,7 @@ class Product(_Many):
     def diagonal_backward(
         self, theta: FloatArray, space: Space, B: FloatArray, cotangent: FloatArray
     ) -> FloatArray:
-        """Each part gets the cotangent times the others."""
+        """The derivative of a product: each part gets the cotangent times the other parts' covariances."""
         pieces = self.pieces(theta, space)
         values = [part.diagonal(own, space, B) for part, own in pieces]
         return np.concatenate(

@@ -36,7 +36,7 @@ class Leaf(Kernel):
 
     @property
     def n_leaves(self) -> int:
-        """Itself."""
+        """One: the kernel itself."""
         return 1
 
     def labels(self, space: Space) -> tuple[str, ...]:
@@ -52,17 +52,17 @@ class Leaf(Kernel):
         return {space.names[g]: float(scale) for g, scale in zip(used, scales, strict=True)}
 
     def restricted(self, columns: tuple[str, ...]) -> Kernel:
-        """Itself, if it names its columns."""
+        """The kernel of these columns; as it is if it names its own."""
         return self if self.columns is not None else replace(self, columns=columns)
 
     @property
     def label_columns(self) -> tuple[str | int, ...]:
-        """None."""
+        """None: a leaf looks at numbers unless it says otherwise."""
         return ()
 
     @property
     def labels_everywhere(self) -> bool:
-        """No."""
+        """No: cells are numbers to it, unless it says otherwise."""
         return False
 
     def prior_mean(self, space: Space) -> FloatArray:
@@ -75,7 +75,7 @@ class Leaf(Kernel):
         return np.concatenate([[0.0], scales, np.zeros(len(self.extra))])
 
     def prior_sd(self, space: Space, of_variance: float) -> FloatArray:
-        """The variance comes first."""
+        """`of_variance` for the log of the variance, which comes first; one value for all others."""
         return np.concatenate([[of_variance], np.full(self.size(space) - 1, PRIOR_SD)])
 
     def start(self, space: Space, shift: float = 0.0) -> FloatArray:
@@ -85,7 +85,7 @@ class Leaf(Kernel):
         return theta
 
     def variance(self, theta: FloatArray, space: Space) -> float:
-        """The first parameter."""
+        """The first parameter, whose log is in `theta`."""
         return math.exp(theta[0])
 
     def diagonal(self, theta: FloatArray, space: Space, B: FloatArray) -> FloatArray:

@@ -70,7 +70,7 @@ class Linear(Leaf):
     def forward(
         self, theta: FloatArray, space: Space, A: FloatArray, B: FloatArray
     ) -> tuple[FloatArray, Any]:
-        """An inner product."""
+        """Inner products of the rows of A and B, columns divided by their length-scales."""
         index, local, used = chosen(self.columns, space)
         inverse = np.exp(0.5 * theta[0] - theta[1 : 1 + len(used)])[local]
         a, b = A[:, index] * inverse, B[:, index] * inverse
@@ -79,7 +79,7 @@ class Linear(Leaf):
     def backward(
         self, theta: FloatArray, space: Space, cache: Any, cotangent: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Linear in both arguments."""
+        """Derivatives of the inner products: by the parameters, and by A."""
         a, b, inverse, n_columns = cache
         index, local, used = chosen(self.columns, space)
         by_a = cotangent @ b
@@ -89,7 +89,7 @@ class Linear(Leaf):
         return np.concatenate([[by_scale.sum()], -2.0 * by_scale]), by_A
 
     def diagonal(self, theta: FloatArray, space: Space, B: FloatArray) -> FloatArray:
-        """Weighted squares."""
+        """The inner product of each row with itself."""
         index, local, used = chosen(self.columns, space)
         inverse = np.exp(0.5 * theta[0] - theta[1 : 1 + len(used)])[local]
         squares: FloatArray = ((B[:, index] * inverse) ** 2).sum(1)
@@ -98,7 +98,7 @@ class Linear(Leaf):
     def diagonal_backward(
         self, theta: FloatArray, space: Space, B: FloatArray, cotangent: FloatArray
     ) -> FloatArray:
-        """Weighted squares again."""
+        """Derivatives by the parameters of the inner product of each row with itself."""
         index, local, used = chosen(self.columns, space)
         inverse = np.exp(0.5 * theta[0] - theta[1 : 1 + len(used)])[local]
         by_scale = np.bincount(local, weights=cotangent @ (B[:, index] * inverse) ** 2, minlength=len(used))
@@ -120,7 +120,7 @@ class Categorical(Leaf):
         return f"{self.name} variance", f"{self.name} odds"
 
     def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
-        """It has none."""
+        """No column has a length-scale."""
         return {}
 
     @property
@@ -180,13 +180,13 @@ class GroupEffect(Categorical):
         return (f"{self.name} variance",)
 
     def prior_mean(self, space: Space) -> FloatArray:
-        """Variance 1."""
+        """The log of variance 1."""
         return np.zeros(1)
 
     def backward(
         self, theta: FloatArray, space: Space, cache: Any, cotangent: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """There are no odds."""
+        """As of labels, without the odds, which a group does not have."""
         by_theta, by_A = super().backward(theta, space, cache, cotangent)
         return by_theta[:1], by_A
 
@@ -326,27 +326,27 @@ class Constant(Leaf):
     name = "constant"
 
     def labels(self, space: Space) -> tuple[str, ...]:
-        """Only a variance."""
+        """The only parameter is the variance."""
         return (f"{self.name} variance",)
 
     def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
-        """It has none."""
+        """No column has a length-scale."""
         return {}
 
     def prior_mean(self, space: Space) -> FloatArray:
-        """Variance 1."""
+        """The log of variance 1."""
         return np.zeros(1)
 
     def forward(
         self, theta: FloatArray, space: Space, A: FloatArray, B: FloatArray
     ) -> tuple[FloatArray, Any]:
-        """One number."""
+        """The same covariance for all rows of A and B."""
         return np.full((len(A), len(B)), self._value(theta)), A.shape
 
     def backward(
         self, theta: FloatArray, space: Space, cache: Any, cotangent: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Only the variance has a part in it."""
+        """Derivatives by the variance; none by A."""
         return np.array([self._value(theta) * cotangent.sum()]), np.zeros(cache)
 
     @staticmethod

@@ -90,7 +90,7 @@ class Censored(Likelihood):
 
     @property
     def fitted(self) -> Likelihood:
-        """What is censored."""
+        """The law whose values are censored, which predicts them."""
         return self.of
 
     @property
@@ -240,7 +240,7 @@ class Discretised(Likelihood):
 
     @property
     def noise(self) -> Likelihood:
-        """What is rounded."""
+        """The law whose values are rounded."""
         return Gaussian()
 
     def adapted(self, y: FloatArray, weight: FloatArray, scale: float) -> Likelihood:
@@ -298,5 +298,5 @@ class DiscretisedStudentT(Discretised):
 
     @property
     def noise(self) -> Likelihood:
-        """What is rounded."""
+        """The law whose values are rounded."""
         return StudentT()
