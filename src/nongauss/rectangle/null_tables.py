@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from nongauss.rectangle.data import ColumnView, FloatArray, IntArray, LevelCodes, RawCells, RectangleRows
 from nongauss.rectangle.fit import ClusterTask
+
+Cells = TypeVar("Cells", FloatArray, IntArray)
 
 
 def without_clusters(task: ClusterTask, seed: int, group: IntArray | None = None) -> ClusterTask:
@@ -31,7 +33,7 @@ def without_clusters(task: ClusterTask, seed: int, group: IntArray | None = None
         for place in sorted(labels):
             from_row[place][own] = rng.permutation(own)
 
-    def drawn_cells(table: Any, view: ColumnView, used: tuple[int, ...]) -> Any:
+    def drawn_cells(table: Cells, view: ColumnView, used: tuple[int, ...]) -> Cells:
         out = table.copy()
         for column, i in zip(out.T, used, strict=True):
             column[:] = column[from_row[view.places[i]]]
