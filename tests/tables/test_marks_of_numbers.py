@@ -176,7 +176,17 @@ def test_many_words_for_yes_and_no_are_two_labels_and_said(cells, yes):
     assert understand_target(pd.Series(cells * 5), "x").kind is ColumnKind.BINARY
 
 
-@pytest.mark.parametrize("cells", [["T", "N", "F", "Y"], ["yes", "no", "maybe"], ["yes", "no", "2", "1"]])
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["T", "N", "F", "Y"],
+        ["yes", "no", "maybe"],
+        ["yes", "no", "2", "1"],
+        ["N", "NO", "O"],
+        ["N", "NO", "S"],
+        ["0", "1", "no"],
+    ],
+)
 def test_other_words_are_labels_of_their_own(cells):
     assert len(decode("x", pd.Series(cells * 5)).levels) == len(cells)
 
@@ -187,6 +197,23 @@ def test_new_rows_may_say_yes_in_another_word():
         encoder.raw(pd.DataFrame({"x": [word], "z": [1]}))[0].codes[0] for word in ("Y", "yes", "TRUE", "no")
     ]
     assert codes[0] == codes[1] == codes[2] != codes[3]
+
+
+@pytest.mark.parametrize(
+    ("known", "new"),
+    [
+        (["N", "S"], ["O", "V", "E", "NO", "SI", "1"]),
+        (["Y", "N"], ["S", "T", "O", "V", "J", "F"]),
+        (["T", "F"], ["N", "Y", "S", "V", "1"]),
+        (["yes", "no"], ["F", "on", "disabled", "oui"]),
+    ],
+)
+def test_letters_that_may_mean_something_else_are_labels_that_did_not_occur(known, new):
+    encoder = encoder_of(pd.DataFrame({"x": known * 20, "z": range(40)}))
+    for label in new:
+        with pytest.warns(UserWarning, match=f"'{label}' in column 'x'"):
+            column = encoder.raw(pd.DataFrame({"x": [label], "z": [1]}))[0]
+        assert column.codes.tolist() == [-1]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from nongauss.tables.kinds import flat, kind_of
 from nongauss.tables.kinds.label import FEW_ROWS, MOST_LEVELS
 from nongauss.tables.kinds.number import Scale
 from nongauss.tables.rows import Counted
-from nongauss.tables.words import one_case, plain_label, says_yes, truth_of
+from nongauss.tables.words import one_case, plain_label, said_alike
 
 Role = Literal["numeric", "labels", "constant", "empty", "identifier", "unrelated"]
 
@@ -163,12 +163,10 @@ def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray
         return column.codes
     place = {tidy(level): number for number, level in enumerate(code.levels)}
     words = {word: place[tidy(level)] for level, word in one_case(code.levels).items()}
-    truth = {is_yes: place[tidy(level)] for level, is_yes in truth_of(code.levels).items()}
-    new = {word: says_yes(word) for word in map(plain_label, column.levels)} if truth else {}
-    words |= {word: truth[said] for word, said in new.items() if said is not None}
+    alike = {label: place[tidy(level)] for label, level in said_alike(code.levels, column.levels).items()}
     cases = _by_case(place)
     found = (
-        place.get(level, words.get(plain_label(level), cases.get(level.casefold(), -1)))
+        place.get(level, words.get(plain_label(level), alike.get(level, cases.get(level.casefold(), -1))))
         for level in column.levels
     )
     lookup = np.array([*found, -1], dtype=np.intp)

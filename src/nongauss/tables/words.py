@@ -98,24 +98,50 @@ _LETTER_PAIRS = tuple(map(frozenset, ("yn", "tf", "jn", "sn", "on", "mf", "mw", 
 """Letters for yes and no, true and false, male and female."""
 
 
-_YES = {"yes", "y", "true", "t", "1", "ja", "j", "oui", "o", "si", "s", "sim", "vero", "v", "on", "enabled"}
-_NO = {"no", "n", "false", "f", "0", "nein", "nee", "non", "nao", "falso", "off", "disabled"}
+_TRUTHS = tuple(
+    {word: at == 0 for at, words in enumerate(pair.split("<")) for word in words.split()}
+    for pair in (
+        "yes y true 1 < no n false 0",
+        "true t 1 < false f 0",
+        "on 1 < off 0",
+        "enabled 1 < disabled 0",
+        "ja j 1 < nein nee n 0",
+        "oui o 1 < non n 0",
+        "si s 1 < no n 0",
+        "sim s 1 < nao n 0",
+        "vero v 1 < falso f 0",
+    )
+)
+"""Ways to say yes and no that go together, each with whether it says yes."""
 
-
-def says_yes(word: str) -> bool | None:
-    """Does a word in lower case say yes or no? None where it says neither."""
-    return True if word in _YES else False if word in _NO else None
+_SHORT_TRUTHS = ("ja", "y")
+"""Words of one or two letters that hardly mean anything else beside others for yes and no; "no" may."""
 
 
 def truth_of(labels: Sequence[str]) -> dict[str, bool]:
-    """By label, whether it says yes; {} unless all labels are words, letters of one pair or 1 and 0 for yes
-    and no, and both are said."""
+    """By label, whether it says yes; {} unless both are said, all in ways that go together.
+
+    Letters and 1 and 0 alone may stand for something else, as N, NO and O do: a word has to be among them.
+    """
     plain = {label: plain_label(label) for label in labels}
-    letters = {word for word in plain.values() if len(word) == 1 and word.isalpha()}
-    is_one_pair = any(letters <= pair for pair in _LETTER_PAIRS)
-    truth = {label: says_yes(word) for label, word in plain.items()}
-    known = {label: said for label, said in truth.items() if said is not None}
-    return known if is_one_pair and len(known) == len(truth) and len(set(known.values())) == 2 else {}
+    words = set(plain.values())
+    known = next((one for one in _TRUTHS if words <= one.keys()), {})
+    is_said = any(word in _SHORT_TRUTHS or len(word) > 2 for word in words)
+    truth = {label: known[word] for label, word in plain.items()} if known and is_said else {}
+    return truth if len(set(truth.values())) == 2 else {}
+
+
+def said_alike(known: Sequence[str], new: Iterable[str]) -> dict[str, str]:
+    """By new label, which of two known ones says so too, where the three would have been two labels."""
+    words = set(map(plain_label, known))
+    ways = {word for one in _TRUTHS if words <= one.keys() for word in one} if len(words) == 2 else set()
+    out = {}
+    for label in new:
+        truth = truth_of([*known, label]) if plain_label(label) in ways - words else {}
+        for level in known:
+            if truth and truth[level] is truth[label] and len({truth[one] for one in known}) == 2:
+                out[label] = level
+    return out
 
 
 def one_case(labels: Sequence[str]) -> dict[str, str]:
