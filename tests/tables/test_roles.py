@@ -8,6 +8,7 @@ import pytest
 
 from nongauss.core.errors import InputError
 from nongauss.tables.frame import read_input
+from nongauss.tables.gap_values import gap_warnings
 from nongauss.tables.roles import understand_columns, with_gaps
 
 rng = np.random.default_rng(0)
@@ -147,7 +148,7 @@ def test_codes_for_a_gap_near_other_values(value):
 
 @pytest.mark.parametrize(
     ("steps", "codes"),
-    [((1, 2, 3, 4, 5), (98, 99)), ((1, 2, 3, 4), (9,)), ((0, 1, 2, 3), (99,)), ((1, 2, 3, 4, 5), (-9, -8))],
+    [((1, 2, 3, 4, 5), (98, 99)), ((1, 2, 3, 4), (-9,)), ((0, 1, 2, 3), (99,)), ((1, 2, 3, 4, 5), (-9, -8))],
 )
 def test_codes_of_surveys_for_no_answer(steps, codes):
     x = rng.choice(steps, N).astype(float)
@@ -159,6 +160,14 @@ def test_codes_of_surveys_for_no_answer(steps, codes):
 @pytest.mark.parametrize("levels", [(0, 1, 2, 9), (-1, 0, 1, 2), (1, 2, 3, 5, 6, 7), (0, 1, 2, 3, 5, 8)])
 def test_counts_and_codes_are_no_missing_answers(levels):
     assert warned("gap", a=rng.choice(levels, N).astype(float)) == {}
+
+
+def test_counts_from_one_on_hold_no_missing_answers():
+    samples = np.random.default_rng(0).geometric(0.5, (100, 150)).astype(float)
+    assert [gap_warnings(sample, "a") for sample in samples] == [()] * 100
+    rooms = [1.0, 2.0, 3.0, 4.0, 5.0] * 30
+    assert gap_warnings(np.array([*rooms, 7.0]), "a") == ()
+    assert "holds 77 in one row beside" in gap_warnings(np.array([*rooms, 77.0]), "a")[0][1]
 
 
 def test_what_only_lies_far_out_stands_for_no_gap():

@@ -17,7 +17,7 @@ ROUND = (
 NO_ANSWER = {1.0, 66.0, 77.0, 88.0} | {
     float(f"{nines}{digit}") for nines in ("", "9", "99", "999") for digit in "789"
 }
-"""Sizes of numbers by which surveys write that there is no answer: -1, 7 to 9, 97 to 99, 997 to 999, 88."""
+"""Sizes of numbers by which surveys write that there is no answer: -1, -7 to -9, 97 to 99, 997 to 999, 88."""
 
 _FEW_TIMES, _ONE_CELL = 3, 1000.0
 _NEAR, _NEIGHBOURS = 0.25, 5.0
@@ -37,7 +37,8 @@ def gap_warnings(values: FloatArray, name: str) -> tuple[tuple[str, str], ...]:
     codes = no_answers(values)
     if codes:
         steps = values[~np.isin(values, codes)]
-        shown = " and ".join(f"{code:g} in {int((values == code).sum())} rows" for code in codes)
+        counts = [int((values == code).sum()) for code in codes]
+        shown = " and ".join(f"{code:g} in {_rows(count)}" for code, count in zip(codes, counts, strict=True))
         give = " ".join(f"--missing {typed(name, f'{code:g}')}" for code in codes)
         text = f"Column {name!r} holds {shown} beside steps from {steps.min():g} to {steps.max():g}: "
         return (
@@ -57,23 +58,26 @@ def gap_warnings(values: FloatArray, name: str) -> tuple[tuple[str, str], ...]:
         is_far = gap >= spread * (1.0 if often else _ONE_CELL) or _is_code(end, count, rest)
         if spread <= 0 or count > 0.5 * len(values) or not is_far:
             continue
-        rows = f"{count} rows" if count > 1 else "one row"
         out.append(
             (
                 "gap",
-                f"Column {name!r} holds {end:.12g} in {rows}, far from all others ({low:.6g} to {high:.6g}): "
-                f"if it stands for a gap, give --missing {typed(name, f'{end:.12g}')}.",
+                f"Column {name!r} holds {end:.12g} in {_rows(count)}, far from all others "
+                f"({low:.6g} to {high:.6g}): if it stands for a gap, give --missing "
+                f"{typed(name, f'{end:.12g}')}.",
             )
         )
     return tuple(out)
+
+
+def _rows(count: int) -> str:
+    return f"{count} rows" if count > 1 else "one row"
 
 
 def no_answers(values: FloatArray) -> list[float]:
     """The numbers (N,) beside a few steps by which surveys say that there is no answer, in order, if any.
 
     The steps are all whole numbers from 0 or 1 on, three to eleven of them, in half the rows at least. Codes
-    of one digit are seen beside steps from 1 alone, and where the number before them is in no row: else they
-    may be counts.
+    of one digit are negative, beside steps from 1: 7, 8 and 9 may be counts.
     """
     if len(np.unique(values[:_LOOK])) > _MOST_STEPS + len(NO_ANSWER):
         return []
@@ -85,7 +89,8 @@ def no_answers(values: FloatArray) -> list[float]:
         return []
     outside = ~np.isin(levels, steps)
     sizes = np.abs(levels[outside])
-    known = np.isin(sizes, list(NO_ANSWER)) & ((sizes >= _TWO_DIGITS) | (steps[0] == 1))
+    is_negative = (levels[outside] < 0) & (steps[0] == 1)
+    known = np.isin(sizes, list(NO_ANSWER)) & ((sizes >= _TWO_DIGITS) | is_negative)
     return levels[outside].tolist() if known.all() and 2 * times[outside].sum() <= len(values) else []
 
 
