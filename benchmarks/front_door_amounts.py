@@ -81,10 +81,10 @@ def numbers_with_errors() -> File:
 def times_of_swimmers() -> File:
     """A target of 58.07 and 1:02.34: no share of an hour."""
     seconds = np.random.default_rng(6).uniform(52, 75, N).round(2)
-    clean = _table(6, time=seconds).assign(time=seconds / 3600)
+    clean = _table(6, time=seconds)
     cells = texts(clean)
     cells["time"] = [f"{s:.2f}" if s < 60 else f"{s // 60:.0f}:{s % 60:05.2f}" for s in seconds]
-    return File(written(cells), "time", clean, REAL, says=[named("time", "hours")])
+    return File(written(cells), "time", clean, REAL, says=[named("time", "seconds")])
 
 
 @messy(UNITS)

@@ -8,7 +8,7 @@ from encoding import encoder_of
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.column import ColumnKind
 from nongauss.tables.files import read_table
-from nongauss.tables.kinds import decode, flat
+from nongauss.tables.kinds import decode, flat, kind_of
 from nongauss.tables.kinds.label import order_of_features
 from nongauss.tables.target_kinds import understand_target
 from nongauss.tables.words import known_order
@@ -16,14 +16,14 @@ from nongauss.tables.words import known_order
 READINGS = [
     ("debit and credit sides", ["573.63 H", "243.54 S", "37.84 H"], [573.63, -243.54, 37.84]),
     ("signs behind", ["807.22 -", "525.40 +", "37.16 +"], [-807.22, 525.4, 37.16]),
-    ("lakhs and crores", ["₹45.3 Lac", "₹1.20 Cr", "₹2 crore"], [45.3e5, 1.2e7, 2e7]),
+    ("lakhs and crores", ["₹45.3 Lac", "₹1.20 crore", "₹2 crore"], [45.3e5, 1.2e7, 2e7]),
     ("pieces", ["12 ST", "1 ST", "40 ST"], [12.0, 1.0, 40.0]),
     ("years and months", ["2y 3m", "5 yrs 6 mos", "8m", "4 years"], [2.25, 5.5, 8 / 12, 4.0]),
     ("weeks and days", ["22w 0d", "27w6d"], [22 * 168.0, 27 * 168.0 + 144.0]),
     (
         "seconds beside minutes",
         ["1:02.34", "58.07", "2:00.50"],
-        [62.34 / 3600, 58.07 / 3600, 120.5 / 3600],
+        [62.34, 58.07, 120.5],
     ),
 ]
 
@@ -37,9 +37,7 @@ def test_numbers_with_marks(cells, right):
     np.testing.assert_allclose(again.values, right[::-1], rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("cell", "right"), [("58.07", 58.07 / 3600), ("8 months", 8 / 12), ("243.54 S", -243.54)]
-)
+@pytest.mark.parametrize(("cell", "right"), [("58.07", 58.07), ("8 months", 8 / 12), ("243.54 S", -243.54)])
 def test_a_new_row_alone_is_read_as_in_the_fit(cell, right):
     fitted = next(cells for _, cells, values in READINGS if np.isclose(values, right).any())
     form = decode("x", pd.Series(fitted)).unit
@@ -319,8 +317,58 @@ def test_letters_of_codes_are_no_thousands():
     np.testing.assert_allclose(decode("views", pd.Series(["1K", "7B", "2M"])).values, [1e3, 7e9, 2e6])
 
 
-def test_months_of_terms_are_no_millions():
-    column = decode("term", pd.Series(["10D", "5D", "3M", "1Y", "30D"]))
-    np.testing.assert_allclose(column.values, [10, 5, 365.2425 / 4, 365.2425, 30])
-    alone = flat(decode("term", pd.Series(["3M"])), "quantity", column.unit, 0.0)
-    np.testing.assert_allclose(alone.values, [365.2425 / 4])
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["10D", "5D", "3M", "1Y", "30D"],
+        ["38 S", "40 M", "42 M"],
+        ["8 D", "9 W", "8.5 D"],
+        ["300 mHz", "2 Hz"],
+        ["300 mWh", "2 Wh"],
+        ["45.3 Lac", "1.20 Cr"],
+    ],
+    ids=["terms", "sizes", "widths", "millihertz", "milliwatt hours", "crores or credits"],
+)
+def test_letters_that_may_be_units_are_not_guessed(cells):
+    assert decode("x", pd.Series(cells * 9)).kind == "label"
+
+
+@pytest.mark.parametrize(
+    ("fitted", "new", "right"),
+    [
+        (["5 ft", "6 ft", "70 in"], ["70 in", "1 m"], [70 / 12, 1 / 0.3048]),
+        (["5 lb", "70 oz"], ["2 kg"], [2 / 0.45359237]),
+        (["3 years", "18 months", "5 years"], ["73.0485 days"], [0.2]),
+        (["1 h", "2 h", "45 min"], ["900 s", "2 weeks"], [0.25, 336.0]),
+        (["1h", "2h", "3h"], ["2", "90 min"], [2.0, 1.5]),
+        (["1:02.34", "58.07", "2:00.50"], [58.07, 59.1], [58.07, 59.1]),
+        (["1:02.34", "58.07", "2:00.50"], ["0.5 min"], [30.0]),
+    ],
+)
+def test_units_of_new_rows_are_converted_to_that_of_the_fit(fitted, new, right):
+    form = decode("x", pd.Series(fitted)).unit
+    values = flat(decode("x", pd.Series(new)), "quantity", form, 0.0).values
+    np.testing.assert_allclose(values, right, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "new"),
+    [("40 W", "5 kg"), ("3 GB", "5 Hz"), ("3 dB", "5 Hz"), ("300 RUB", "5 USD"), ("3 years", "5 kg")],
+)
+def test_another_quantity_in_new_rows_is_refused(fitted, new):
+    form = decode("x", pd.Series([fitted] * 2)).unit
+    with pytest.raises(InputError, match="when the model was fitted, but has"):
+        flat(decode("x", pd.Series([new] * 2)), "quantity", form, 0.0)
+
+
+def test_parts_in_units_of_one_quantity_have_the_moments_of_the_whole():
+    cells = [[f"{200 + 7.5 * i} ms" for i in range(90)], [f"{1 + i / 8} s" for i in range(50)]]
+    kind = kind_of("quantity")
+    first, second = (decode("x", pd.Series(part)) for part in cells)
+    both = [kind.summarise(part, np.ones(len(part.values))) for part in (first, second)]
+    numbers = (both[0] + both[1]).numbers
+    whole = np.concatenate([first.values, 1000 * second.values])
+    right = kind.summarise(decode("x", pd.Series([f"{v} ms" for v in whole])), np.ones(len(whole))).numbers
+    np.testing.assert_allclose(numbers.unit * numbers.mean, right.unit * right.mean, rtol=1e-12)
+    np.testing.assert_allclose(numbers.unit**2 * numbers.variance, right.unit**2 * right.variance, rtol=1e-12)
+    assert (numbers.low, numbers.high, numbers.whole) == (right.low, right.high, right.whole)

@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 HOURS, DEGREES, FEET, POUNDS, PACE, PACE_OF_MILES = "# h", "#°", "# ft", "# lb", "# min/km", "# min/mi"
-YEARS, HOURS_BESIDE_SECONDS = "# years", "#h"
-"""The units that such texts are read in, as patterns of units; in the last one bare numbers are seconds."""
+YEARS, SECONDS = "# years", "# s"
+"""The units that such texts are read in, as patterns of units."""
 
-PATTERNS = frozenset((HOURS, DEGREES, FEET, POUNDS, PACE, PACE_OF_MILES, YEARS, HOURS_BESIDE_SECONDS))
+PATTERNS = frozenset((HOURS, DEGREES, FEET, POUNDS, PACE, PACE_OF_MILES, YEARS, SECONDS))
 
 _N = r"[0-9]+(?:\.[0-9]+)?"
 _TIME_UNIT = r"(?:weeks?|wks?|w|days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s)"
@@ -92,15 +92,15 @@ def _ages(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], NDAr
 
 
 def _minutes(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:
-    """Minutes and seconds (5'07", 5:07.3) in hours; beside 1:02.34, 58.07 are seconds."""
+    """Minutes and seconds (5'07") in hours; in seconds beside 1:02.34, where 58.07 is a number of them."""
     found = [_MINUTES.fullmatch(text) for text in texts]
     seconds = [float((one[2] or one[3]).replace(",", ".")) if one else np.nan for one in found]
     minutes = [float(one[1]) if one else np.nan for one in found]
-    hours = (np.array(minutes) + np.array(seconds) / 60.0) / 60.0
-    if pattern != HOURS_BESIDE_SECONDS and not any(one and one[3] for one in found):
-        return _placed(hours, HOURS)
+    total = 60.0 * np.array(minutes) + np.array(seconds)
+    if pattern != SECONDS and not any(one and one[3] for one in found):
+        return _placed(total / 3600.0, HOURS)
     bare = [float(text.replace(",", ".")) if _BARE.fullmatch(text) else np.nan for text in texts]
-    return _placed(np.where(np.isnan(hours), np.array(bare) / 3600.0, hours), HOURS_BESIDE_SECONDS)
+    return _placed(np.where(np.isnan(total), np.array(bare), total), SECONDS)
 
 
 def _paces(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:

@@ -39,7 +39,6 @@ _MARKED = rf"^({_BEFORE})([-+(]*[^-+0-9]{{0,4}}[0-9.,].*?) *({_BEHIND})$"
 _ERROR = r"^([-+]?[0-9][0-9.,' ]*?) *(?:±|\+/?-) *[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?( *[^-+±0-9]*)$"
 """A number with its error ("3.1 ± 0.2 kg"); the number and the unit are the groups."""
 
-_LAKHS = "[0-9] ?(?i:lac|lakh)s?$"
 _OWED, _NORTH = "[0-9][.,][0-9]{2} S$", "[0-9] ?N$"
 _DEBIT, _CREDIT = r"^([0-9.,' ]*[.,][0-9]{2}) S$", r"^([-+]?[0-9.,' ]*[.,][0-9]{2}) H$"
 
@@ -69,10 +68,6 @@ def usual_marks(cells: Any, unit: str = "") -> Any:
         cells = pc.replace_substring_regex(cells, pattern=r"^\((.*)\) ?%$", replacement=r"(\1%)")
     if unit.endswith("B") or _any(cells, "[0-9] ?[KMGT]i?B$"):
         cells = pc.replace_substring_regex(cells, pattern="([0-9])B$", replacement=r"\1 B")
-    if unit[-1:] in ("D", "W", "Y") or _any(cells, "^[0-9.]+ ?[DWY]$"):
-        cells = pc.replace_substring_regex(cells, pattern="^([0-9.]+) ?M$", replacement=r"\1 mo")
-    if _any(cells, _LAKHS):
-        cells = pc.replace_substring_regex(cells, pattern=r"([0-9]) ?(?i:cr)\.?$", replacement=r"\1 crore")
     if _any(cells, _OWED) and not _any(cells, _NORTH):
         cells = pc.replace_substring_regex(cells, pattern=_DEBIT, replacement=r"-\1")
         cells = pc.replace_substring_regex(cells, pattern=_CREDIT, replacement=r"\1")

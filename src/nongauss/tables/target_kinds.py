@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Column, ColumnKind, TargetKind, as_pandas, label_of, sorted_labels, tidy
-from nongauss.tables.compound_text import HOURS_BESIDE_SECONDS
 from nongauss.tables.frame import InputTable
 from nongauss.tables.kinds import decode, decode_target, flat, kind_of
 from nongauss.tables.number_text import is_currency, read_numbers, unit_key
@@ -158,9 +157,10 @@ def _seen(raw: pd.Series[Any], column: Column, name: str, inputs: InputTable | N
         only = kind_of("number").shown(values[0], "", 0.0)
         return TargetKind(ColumnKind.CONSTANT, f"It holds only the value {only}.", notes=notes)
     unit = unit_key(column.unit[1:])
-    if column.kind == "clock" or column.unit[1:] == HOURS_BESIDE_SECONDS:
-        shown = "1:30 is 1.5" if column.kind == "clock" else "1:30.0 is 0.025"
-        notes, unit = (*notes, f"Column {name!r} is read as hours: {shown}."), "h"
+    if column.kind == "clock":
+        notes, unit = (*notes, f"Column {name!r} is read as hours: 1:30 is 1.5."), "h"
+    elif unit == "s" and any(":" in level for level in column.levels):
+        notes = (*notes, f"Column {name!r} is read as seconds: 1:30.0 is 90.")
     rows = None if inputs is None else inputs.take(~column.missing)
     seen = numbers_kind(values, name, unit=unit, inputs=rows)
     return replace(seen, notes=(*notes, *seen.notes))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+
+from nongauss.tables.number_text import MARK, unit_key
 
 _FAMILIES = (
     "ns 1e-9; µs us 1e-6; ms msec 1e-3; s sec second 1; m min minute 60; h hr hour 3600; d day 86400;"
@@ -31,8 +34,33 @@ def _sizes(text: str) -> dict[str, float]:
 _SIZES = [_sizes(text) for text in _FAMILIES]
 
 
-def in_unit(units: Iterable[str], main: str) -> dict[str, float]:
-    """What one of each unit is in the `main` one; {} where they are of several quantities, or may be."""
-    keys = {*units, main}
-    tables = [{key: of[key] / of[main] for key in keys} for of in _SIZES if keys <= of.keys()]
-    return tables[0] if tables and all(table == tables[0] for table in tables) else {}
+_PREFIXED = {"mhz", "mwh"}
+"""Units that are a thousandth with a small m and a million with a large one."""
+
+
+def in_unit(patterns: Iterable[str], main: str) -> dict[str, float]:
+    """What one of each unit, as patterns such as "# ms", is in the `main` one, by its key.
+
+    {} where they are of several quantities, or may be; and for capital letters alone, which are rather sizes
+    ("38 S", "40 M"). Bare numbers have no part in it.
+    """
+    units = {pattern: pattern.replace(MARK, "").strip() for pattern in patterns}
+    units = {pattern: unit for pattern, unit in units.items() if unit}
+    if all(len(unit) == 1 and unit.isupper() for unit in units.values()):
+        return {}
+    if any(unit[0] == "m" and unit.casefold() in _PREFIXED for unit in units.values()):
+        return {}
+    keys = {pattern: unit_key(pattern) for pattern in units}
+    each = {*keys.values(), main}
+    tables = [{key: of[key] / of[main] for key in each} for of in _SIZES if each <= of.keys()]
+    if not tables or any(table != tables[0] for table in tables):
+        return {}
+    return {pattern: tables[0][key] for pattern, key in keys.items()}
+
+
+def size_in(pattern: str, other: str) -> float:
+    """What one of a unit is in another, as patterns; 1 where one has none, NaN for another quantity."""
+    keys = unit_key(pattern), unit_key(other)
+    if not all(keys) or keys[0] == keys[1]:
+        return 1.0
+    return in_unit((pattern, other), keys[1]).get(pattern, math.nan)

@@ -151,6 +151,18 @@ class Moments:
         """Are all values whole numbers?"""
         return math.isnan(self.fraction)
 
+    def times(self, ratio: float) -> Moments:
+        """Moments of `ratio * x`, `ratio` above 0, to rounding; `fraction` may be another value."""
+        if ratio == 1.0:
+            return self
+        low, high = self.low * ratio, self.high * ratio
+        unit = power_of_two(low, high)
+        s = self.unit * ratio / unit
+        odd = next((x for x in (low, high, self.fraction * ratio) if x != round(x)), math.nan)
+        few = tuple(value * ratio for value in self.few)
+        moved = replace(self, unit=unit, mean=s * self.mean, variance=s * s * self.variance, few=few)
+        return replace(moved, low=low, high=high, fraction=odd)
+
     def shifted(self, origin: float) -> Moments:
         """Moments of `x - origin`, to rounding; `fraction` and `positive` stay those of x."""
         low, high = self.low - origin, self.high - origin

@@ -30,7 +30,7 @@ from nongauss.tables.number_text import (
     two_readings,
     unit_key,
 )
-from nongauss.tables.unit_families import in_unit
+from nongauss.tables.unit_families import in_unit, size_in
 from nongauss.tables.words import known_order
 
 _SAMPLE = 200  # different texts, of which none is a number: no column of numbers
@@ -47,7 +47,9 @@ class QuantityFacts:
     form: str
 
     def __add__(self, other: QuantityFacts) -> QuantityFacts:
-        return QuantityFacts(self.numbers + other.numbers, _joint_form(self.form, other.form))
+        form = _joint_form(self.form, other.form)
+        mine, its = (part.numbers.times(size_in(part.form[1:], form[1:])) for part in (self, other))
+        return QuantityFacts(mine + its, form)
 
 
 class Quantity(Kind):
@@ -130,6 +132,9 @@ def read_column(
     """
     if _are_codes(texts):
         return TextReading(None)
+    if any(map(_LAKHS.search, texts)) and any(map(_CR.search, texts)):
+        note = "has 'Cr' beside lakhs, which may be crores or credits, and is treated as labels; write crore"
+        return TextReading(None, notes=(note,))
     found = read_numbers(texts)
     votes = Votes.of(found, count)
     percent = percent_style(found) if votes.open else ""
@@ -151,6 +156,7 @@ def read_column(
     return TextReading(values, units.form, (*notes, *said_of_marks))
 
 
+_LAKHS, _CR = re.compile(r"(?i)[0-9] ?(?:lac|lakh)s?$"), re.compile(r"(?i)[0-9] ?cr\.?$")
 _CODE = re.compile(r"[0-9]{1,4}([A-Za-z])")
 
 
@@ -162,7 +168,7 @@ def _are_codes(texts: Sequence[str]) -> bool:
         if one is None:
             return False
         letters.add(one[1])
-    known = {x for x in letters if x in "kKmMBwWyY" or is_known_unit(x.lower())}
+    known = {x for x in letters if x in "kKmMBy" or (x.islower() and is_known_unit(x))}
     return len(letters) > 1 and known != letters
 
 
@@ -190,16 +196,22 @@ def as_numbers(column: Column, form: str = "") -> Column:
     True and False become 1 and 0, words such as "unknown" missing cells. Raises InputError naming the first
     row with other text, and for another unit.
     """
-    parts = (form[1:] in PATTERNS or form[-1:] in ("B", "D", "W", "Y")) and column.codes is not None
-    ratio = 1.0 if parts else _ratio(column, form)
-    reread = column.values is None or parts or (form and column.unit and column.unit[0] != form[0])
-    if not reread or column.codes is None:
-        values = column.values if column.values is None or ratio == 1.0 else column.values * ratio
+    if column.codes is None:
+        values = column.values
+        if values is not None and column.unit:
+            values = values * _ratio(column, form)
         return Column(column.name, values, kind="number", lost=column.lost)
     texts = column.levels
     count = np.bincount(column.codes[column.codes >= 0], minlength=len(texts))
     found = read_numbers(texts, form[1:], are_numbers=True)
-    known = found.of_style(form[:1] or POINT) * _ratios(found, form)
+    ratios = _ratios(found, form)
+    as_read = form[1:] not in PATTERNS and (ratios == 1.0).all() and column.unit[:1] in ("", form[:1])
+    if column.values is not None and (as_read or not form):
+        return Column(column.name, column.values, kind="number", lost=column.lost)
+    known = found.of_style(form[:1] or POINT) * ratios
+    is_other = np.isnan(ratios) & ~np.isnan(found.of_style(form[:1] or POINT))
+    if 2 * count[is_other].sum() > count.sum():
+        raise _of_another(column.name, form, str(found.patterns[is_other][0]))
     truth = {"True": 1.0, "False": 0.0}
     table = np.array([truth.get(text, number) for text, number in zip(texts, known, strict=True)])
     lost = np.isnan(table)
@@ -217,39 +229,32 @@ def as_numbers(column: Column, form: str = "") -> Column:
 
 def _ratio(column: Column, form: str) -> float:
     """What one of the unit of new cells is in that of the fit. Raises InputError for another quantity."""
-    mine, its = column.unit[1:], form[1:]
-    keys = unit_key(mine), unit_key(its)
-    if not all(keys) or keys[0] == keys[1]:
-        return 1.0
-    ratios = in_unit(keys[:1], keys[1])
-    if not ratios:
-        raise InputError(
-            f"Column {column.name!r} had the form {its!r} when the model was fitted, but has {mine!r} now "
-            "(# is the number); give it in the same unit."
-        )
-    return ratios[keys[0]]
+    ratio = size_in(column.unit[1:], form[1:])
+    if np.isnan(ratio):
+        raise _of_another(column.name, form, column.unit[1:])
+    return ratio
+
+
+def _of_another(name: str, form: str, pattern: str) -> InputError:
+    return InputError(
+        f"Column {name!r} had the form {form[1:]!r} when the model was fitted, but has {pattern!r} now "
+        "(# is the number); give it in the same unit."
+    )
 
 
 def _ratios(found: NumberTexts, form: str) -> NDArray[np.float64]:
     """What one of the unit of each text (L,) is in that of the fit; NaN for another quantity."""
-    its = unit_key(form[1:])
-    if not its or form[1:] in PATTERNS:
-        return np.ones(len(found.patterns))
-    keys = {pattern: unit_key(str(pattern)) for pattern in set(found.patterns)}
-    table = {
-        pattern: 1.0 if key in ("", its) else in_unit((key,), its).get(key, np.nan)
-        for pattern, key in keys.items()
-    }
+    table = {pattern: size_in(str(pattern), form[1:]) for pattern in set(found.patterns)}
     return np.array([table[pattern] for pattern in found.patterns])
 
 
 def _joint_form(first: str, second: str) -> str:
-    """The form of two parts of one column: that with a unit. Raises InputError for two units or styles."""
+    """The form of two parts of a column: that with a unit. Raises InputError for two quantities or styles."""
     units = [unit_key(form[1:]) for form in (first, second)]
-    if all(units) and units[0] != units[1]:
+    if np.isnan(size_in(second[1:], first[1:])):
         raise InputError(
             f"A column has the form {first[1:]!r} in one part of the table and {second[1:]!r} in another "
-            "(# is the number); write it in one unit."
+            "(# is the number); write it in units of one quantity."
         )
     if first[0] != second[0]:
         raise InputError(
@@ -342,10 +347,10 @@ def _one_unit(found: NumberTexts, values: NDArray[np.float64], count: NDArray[np
     main = str(with_unit.index[0])
     if with_unit.sum() < (1 - ENOUGH) * total and not is_known_unit(main):
         main = ""
-    ratios = in_unit(map(str, with_unit.index), main) if main and len(with_unit) > 1 else {}
+    ratios = in_unit(map(str, patterns.index), main) if main and len(with_unit) > 1 else {}
     if ratios:
         form, note = _converted(patterns, keys, with_unit, style)
-        ratio = np.array([ratios.get(keys.get(pattern, ""), 1.0) for pattern in found.patterns])
+        ratio = np.array([ratios.get(str(pattern), 1.0) for pattern in found.patterns])
         return _Units(form, values * ratio, note)
     own = {pattern for pattern, key in keys.items() if key in ("", main)}
     values = np.where([pattern in own for pattern in found.patterns], values, np.nan)
