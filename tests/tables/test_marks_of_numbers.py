@@ -145,6 +145,14 @@ def test_no_answer_beside_a_scale_is_missing_and_said(words, none):
     assert understand_target(pd.Series([*words, none] * 9), "q").levels == words
 
 
+def test_a_middle_that_gives_no_answer_is_a_step_beside_other_missing_answers():
+    steps = ("zdecydowanie nie", "raczej nie", "trudno powiedzieć", "raczej tak", "zdecydowanie tak")
+    assert set(decode("q", pd.Series([*steps, "nie wiem"] * 9)).levels) == set(steps)
+    assert understand_target(pd.Series([*steps, "nie wiem"] * 9), "q").levels == steps
+    without = (*steps[:2], "ani tak ani nie", *steps[3:])
+    assert set(decode("q", pd.Series([*without, steps[2], "nie wiem"] * 9)).levels) == set(without)
+
+
 @pytest.mark.parametrize("words", [("yes", "no"), ("red", "green", "blue"), ("no", "maybe", "unsure")])
 def test_no_answer_beside_other_labels_is_a_label(words):
     assert "Don't know" in decode("q", pd.Series([*words, "Don't know"] * 9)).levels

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nongauss.tables.number_text import MISSING_WORDS
 from nongauss.tables.scales import NO_ANSWER
-from nongauss.tables.words import known_order
+from nongauss.tables.words import is_of_a_scale, known_order
 
 ENOUGH = 0.95
 """The share of a column's cells that must be values, so that the others count as missing."""
@@ -54,18 +54,19 @@ def marks_of_gaps(levels: Sequence[str]) -> NDArray[np.bool_]:
     """Which labels (L,) are bare signs that stand for a gap, or say that there is no answer beside a scale.
 
     "-" beside "+" is a label, and so it is beside a single other label, where it may say that there is none;
-    "?" says nothing there either. "Don't know" is a label but where the others are a scale without it.
+    "?" says nothing there either. "Don't know" is a label but where the others are a scale without it; such
+    answers that scales have as their middle are a step of it where they can be.
     """
     gone = _bare_marks(levels)
     answers = np.array([level.casefold() in NO_ANSWER for level in levels], dtype=np.bool_)
     if not (answers & ~gone).any():
         return gone
-    all_of, rest = (
-        [level for level, out in zip(levels, without, strict=True) if not out]
-        for without in (gone, gone | answers)
-    )
-    order = known_order(rest) if len(rest) >= _FEWEST_STEPS and known_order(all_of) is None else None
-    return gone | answers if order and not order[1].startswith("number") else gone
+    known = np.array([is_of_a_scale(level) for level in levels], dtype=np.bool_)
+    for out in (gone, gone | (answers & ~known), gone | answers):
+        rest = [level for level, is_out in zip(levels, out, strict=True) if not is_out]
+        if len(rest) >= _FEWEST_STEPS and (order := known_order(rest)):
+            return gone if order[1].startswith("number") else out
+    return gone
 
 
 def _bare_marks(levels: Sequence[str]) -> NDArray[np.bool_]:

@@ -168,6 +168,11 @@ def is_mark(label: str) -> bool:
     return plain_label(label) in _MARKS_OF_YES or label.strip() in _MARKS_OF_YES
 
 
+def is_of_a_scale(label: str) -> bool:
+    """Does a label have a place on one of the scales of words?"""
+    return any(plain_label(label) in places for places in _PLACES.values())
+
+
 def known_order(labels: Sequence[str], *, letters: bool = False) -> tuple[tuple[str, ...], str] | None:
     """Labels from lowest to highest, and what scale they are of; None where no order is known.
 
