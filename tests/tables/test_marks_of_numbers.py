@@ -87,6 +87,18 @@ def test_a_target_of_titres_keeps_those_below_the_limit():
     assert found.levels == ("<1:10", "1:20", "1:40", "1:80")
 
 
+def test_titres_that_double_are_no_times_of_the_day():
+    found = understand_target(pd.Series(["1:10", "1:20", "1:40"] * 9), "titre")
+    assert found.levels == ("1:10", "1:20", "1:40")
+    assert decode("start", pd.Series(["1:15", "1:30", "1:45"] * 9)).kind == "clock"
+
+
+def test_ratios_of_one_to_so_many_are_not_said_to_be_out_of_the_same_number():
+    found = understand_target(pd.Series(["1:25", "1:50", "1:100"] * 9), "dilution")
+    assert found.levels == ("1:25", "1:50", "1:100")
+    assert "ratios of one to so many" in found.reason
+
+
 def test_percent_beside_a_word_are_no_classes():
     found = understand_target(
         pd.Series(["ill", *(f"{40 + i % 45}%" for i in range(300)), "ill"] * 9), "score"

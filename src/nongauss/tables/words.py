@@ -6,6 +6,7 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from nongauss.tables.scales import SCALES
 
@@ -199,6 +200,7 @@ def _candidates(labels: Sequence[str], letters: bool) -> Iterable[tuple[list[flo
     yield from _all_placed(_ratings(labels), "ratings of credit, AAA the best")
     yield from _all_placed(_repeated_signs(labels), "a sign once or more often")
     yield from _all_placed(_out_of(labels), "so many out of the same number")
+    yield from _all_placed(map(_one_to, labels), "ratios of one to so many, by these")
     if letters:
         yield from _all_placed(map(_mark, labels), "marks, A the best")
         yield from _all_placed(_lettered_steps(plain), "numbered steps")
@@ -331,18 +333,30 @@ def _repeated_signs(labels: Sequence[str]) -> list[float | None]:
 
 _OF = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/|(?:out )?of)\s*(\d+)(?:\s*[^\W\d]+)?", re.IGNORECASE)
 _TITRE = re.compile(r"([<>≤≥]?)=?\s*1\s*:\s*(\d+)")
+_FEWEST_DILUTIONS, _MOST_DILUTIONS = 3, 16
 
 
 def _out_of(labels: Sequence[str]) -> list[float | None]:
     """The first number of "3/5", "3 out of 5" and "3.0 out of 5 stars", of labels that all have the same
-    second one; the second number of titres, 1:40 and <1:10."""
+    second one."""
     found = [match for match in map(_OF.fullmatch, map(str.strip, labels)) if match]
-    titres = [match for match in map(_TITRE.fullmatch, map(str.strip, labels)) if match]
-    if len(titres) == len(labels):
-        return [float(match[2]) * {"<": 0.999, ">": 1.001}.get(match[1], 1.0) for match in titres]
     if len(found) < len(labels) or len({match[2] for match in found}) != 1:
         return []
     return [float(match[1]) if float(match[1]) <= float(match[2]) else None for match in found]
+
+
+def _one_to(label: str) -> float | None:
+    """The second number of titres and ratios, 1:40 and <1:10."""
+    found = _TITRE.fullmatch(label.strip())
+    return float(found[2]) * {"<": 0.999, ">": 1.001}.get(found[1], 1.0) if found else None
+
+
+def are_dilutions(labels: Sequence[str]) -> bool:
+    """Are these three ratios of one to so many or more, each double the one before: 1:10, 1:20, 1:40?"""
+    if not _FEWEST_DILUTIONS <= len(labels) <= _MOST_DILUTIONS:
+        return False
+    steps = sorted(place for place in map(_one_to, labels) if place is not None)
+    return len(steps) == len(labels) and all(high == 2 * low for low, high in pairwise(steps))
 
 
 _RATINGS = ("D", "SD", "C", "CC", "CCC", "B", "BB", "BBB", "A", "AA", "AAA")

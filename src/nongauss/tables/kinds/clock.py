@@ -17,6 +17,7 @@ from nongauss.tables.date_text import clock_hours
 from nongauss.tables.kinds.date import HOURS
 from nongauss.tables.kinds.number import Moments
 from nongauss.tables.lost_cells import are_values, named_cells
+from nongauss.tables.words import are_dilutions
 
 HALF_A_DAY = 12.0  # hours beyond which times go round, so that 23:59 is next to 00:00
 ANGLES = ("sine", "cosine")
@@ -60,10 +61,11 @@ class Clock(Kind):
         hours_of = clock_hours(distinct)
         count = np.bincount(codes[codes >= 0], minlength=len(distinct))
         odd = np.isnan(hours_of)
-        if not len(distinct) or not are_values(distinct.to_pylist(), count, odd):
+        texts = distinct.to_pylist()
+        if not texts or not are_values(texts, count, odd) or are_dilutions(texts):
             return None
         values = np.append(hours_of, np.nan)[codes]
-        lost = named_cells(distinct.to_pylist(), count, odd) if odd.any() else ""
+        lost = named_cells(texts, count, odd) if odd.any() else ""
         beside = cells.labels
         return Column(cells.name, values, beside.codes, beside.levels, (), self.name, lost=lost)
 
