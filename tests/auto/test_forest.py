@@ -93,8 +93,25 @@ def test_laws_that_stand_on_others_may_be_named_as_the_leaderboard_has_them(name
     y = rng.poisson(np.exp(X[:, 0])).astype(float)
     model = AutoRegressor(candidates=names, random_state=0).fit(X, y)
     assert set(model.leaderboard_["candidate"]) == judged
-    with pytest.raises(InputError, match="no candidate"):
+    with pytest.raises(InputError, match="needs calibrate=True"):
         model.set_params(calibrate=False).fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["constant, local law", "forest, local law", "none, local law"])
+def test_a_local_law_on_what_has_none_is_refused_with_those_that_have_one(name):
+    X, y = np.arange(40.0)[:, None], np.random.default_rng(0).normal(size=40)
+    with pytest.raises(InputError, match=f"no candidate '{name}'.*local laws stand on: linear, gp"):
+        AutoRegressor(candidates=[name]).fit(X, y)
+
+
+def test_forests_and_local_laws_are_among_the_names_of_an_error():
+    X, y = np.arange(40.0)[:, None], np.random.default_rng(0).normal(size=40)
+    with pytest.raises(InputError, match=r"there are: constant, .*, forest, \.\.\., local law\."):
+        AutoRegressor(candidates=["none"]).fit(X, y)
+    with pytest.raises(InputError, match=r"there are: constant, (?!.*forest)"):
+        AutoRegressor(candidates=["none"], calibrate=False).fit(X, y)
+    with pytest.raises(InputError, match=r"there are: constant labels, .*, forest labels\."):
+        AutoClassifier(candidates=["none"]).fit(X, np.arange(40) % 3)
 
 
 def test_a_forest_of_labels_may_be_named():

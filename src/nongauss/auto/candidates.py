@@ -95,9 +95,16 @@ def register(candidate: Candidate) -> Candidate:
 
 
 def candidates_for(
-    kind: str, n_rows: int, n_columns: int = 1, names: Sequence[str] | str = "auto"
+    kind: str,
+    n_rows: int,
+    n_columns: int = 1,
+    names: Sequence[str] | str = "auto",
+    beside: Sequence[str] = (),
 ) -> list[Candidate]:
-    """The candidates for a kind of target, or those of them that are named. Raises InputError."""
+    """The candidates for a kind of target, or those of them that are named. Raises InputError.
+
+    `beside`: what else may be named, of which errors tell too.
+    """
     serving = [c for c in REGISTRY.values() if kind in c.kinds]
     if names == "auto":
         chosen = [c for c in serving if c.suits(n_rows, n_columns)]
@@ -107,13 +114,14 @@ def candidates_for(
     if isinstance(names, str):
         names = [names]
     known = {c.name: c for c in serving}
+    all_names = ", ".join([*known, *beside])
     for name in names:
         if name not in known:
             raise InputError(
-                f"There is no candidate {name!r} for a target of kind {kind}; there are: {', '.join(known)}."
+                f"There is no candidate {name!r} for a target of kind {kind}; there are: {all_names}."
             )
     if not names:
-        raise InputError("candidates holds no name; give 'auto', or some of: " + ", ".join(known) + ".")
+        raise InputError("candidates holds no name; give 'auto', or some of: " + all_names + ".")
     return [known[name] for name in dict.fromkeys(names)]
 
 

@@ -160,7 +160,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         has_forest = asked == "auto" or FOREST in names
         if FOREST in names:  # it is judged beside the shares of the classes
             asked = [WITHOUT_COLUMNS, *(name for name in names if name != FOREST)]
-        chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], asked)
+        chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], asked, (FOREST,))
         search.later = int(has_forest and len(rows) >= FEWEST_FOREST)
         contenders = search.run(chosen, screen=self.candidates == "auto")
         self._judged(contenders, read)

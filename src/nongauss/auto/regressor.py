@@ -19,7 +19,6 @@ from nongauss.auto.candidates import (
     MOST_JUDGED,
     POSITIVE,
     REAL,
-    candidates_for,
 )
 from nongauss.auto.censored import censored_kind, ends_of, log_prob_between, that_take_limits
 from nongauss.auto.clock import SearchTime, seconds_of_trees
@@ -36,6 +35,7 @@ from nongauss.auto.kinds import said_kind, target_kind
 from nongauss.auto.limits import Limits, limits_of, no_limits
 from nongauss.auto.local_law import LEAVES, LocalLaw, fit_local, n_trees_grown
 from nongauss.auto.local_laws import MOST_GROWN, add_local, bases_of
+from nongauss.auto.named import candidates_named
 from nongauss.auto.parts import in_memory
 from nongauss.auto.search import Search
 from nongauss.core.errors import InputError, NongaussWarning
@@ -203,7 +203,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         beside = {"exposure": exposure, "censoring": censoring, "y_upper": y_upper}
         read = self._read(X, y, sample_weight, beside)
         rows = read.rows
-        chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], self._bases_named(read.kind))
+        asked, shape = self.candidates, (len(rows), rows.X.shape[1])
+        chosen = candidates_named(asked, read.kind, *shape, calibrate=self.calibrate)
         if read.is_constant:
             chosen = _only_constant(chosen)
         if read.is_censored:
@@ -251,13 +252,6 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     def _as_judged(self, left_out: Any, read: Reading) -> PredictiveDistribution:
         law: PredictiveDistribution = self._limits.law(left_out)
         return law
-
-    def _bases_named(self, kind: str) -> Sequence[str] | str:
-        """The candidates that are asked for; a local law or a forest by that on which it stands."""
-        names: Sequence[str] | str = self.candidates
-        if names == "auto" or not self.calibrate:
-            return names
-        return [base_of(name, kind) for name in ([names] if isinstance(names, str) else names)]
 
     def _kind_of(self, y: FloatArray) -> str:
         """The kind of target: as it was said, by the candidates that were named, or by its look."""
