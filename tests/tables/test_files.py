@@ -112,6 +112,27 @@ def test_headings_above_several_columns_are_part_of_their_names(tmp_path):
     assert table["Q2 Price"].tolist()[:2] == [4.5, 3.5]
 
 
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        ("a,b,c,d,e\nkg,m,m,s,kg", ["a", "b", "c", "d", "e"]),
+        ("a,b,c,d,e\nint,int,float,float,int", ["a", "b", "c", "d", "e"]),
+        ("a,a,b,b,e\nkg,m,kg,m,s", ["a kg", "a m", "b kg", "b m", "e"]),
+        ("a,,b,,e\nkg,m,kg,m,s", None),
+        ("A,,B,,\nkg,m,kg,s,m2", ["A kg", "m", "B kg", "s", "m2"]),
+    ],
+)
+def test_units_and_types_below_the_names_replace_no_name(tmp_path, lines, names):
+    file = tmp_path / "t.csv"
+    file.write_text(lines + "\n" + "1,2.5,3,4.5,5\n2,1.5,4,3.5,6\n" * 3)
+    if names is None:
+        with pytest.raises(InputError, match="more than one column named 'm'"):
+            read_table(file)
+        return
+    with pytest.warns(NongaussWarning, match="ines? of column names"):
+        assert list(read_table(file)) == names
+
+
 def test_numbers_in_the_first_line_warn(tmp_path):
     (tmp_path / "t.csv").write_text("1,2\n3,4\n")
     with pytest.warns(NongaussWarning, match="first line of t.csv holds numbers"):

@@ -71,16 +71,17 @@ def _says_more(second: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 def _under_headings(headings: Sequence[str], names: Sequence[str]) -> list[str]:
     """The names of columns of which several have one heading, as merged cells are written: that heading and
-    the cell after it, empty. Those that stand once are as they are. [] without headings."""
+    no cell behind it. Names that stand once are as they are but right below a heading. [] without headings.
+    """
     times = Counter(filter(None, names))
-    if max(times.values(), default=1) == 1 or not all(
-        name for name, top in zip(names, headings, strict=True) if top
-    ):
+    around = zip(headings, names, [*headings[1:], "x"], strict=True)
+    cover_several = all(name and not behind for heading, name, behind in around if heading)
+    if not cover_several or max(times.values(), default=1) == 1:
         return []
     above, out = "", []
     for heading, name in zip(headings, names, strict=True):
         above = heading or above
-        out.append(f"{above} {name}".strip() if times[name] > 1 else name)
+        out.append(f"{above} {name}".strip() if heading or times[name] > 1 else name)
     return out if len(set(filter(None, out))) == len(list(filter(None, out))) else []
 
 
