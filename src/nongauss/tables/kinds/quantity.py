@@ -18,6 +18,7 @@ from nongauss.tables.column import Cells, Column, ColumnSummary, Kind, distinct_
 from nongauss.tables.compound_text import PATTERNS
 from nongauss.tables.kinds.number import Moments, as_doubles, shown_number
 from nongauss.tables.lost_cells import ENOUGH, are_values, mostly, named_cells
+from nongauss.tables.number_marks import SIDES
 from nongauss.tables.number_text import (
     MARK,
     POINT,
@@ -145,6 +146,8 @@ def read_column(
     units = _one_unit(found, values, count, style)
     values = units.values
     notes: tuple[str, ...] = (units.note,) if units.note else ()
+    if units.form[1:] == SIDES:
+        notes += (_OF_SIDES,)
     values, said_of_marks = _marked(texts, found, values, count)
     if not are_values(texts, count, np.isnan(values), n_numbers):
         few = bool((found.marked & ~np.isnan(units.values) & np.isnan(values)).any())
@@ -205,7 +208,9 @@ def as_numbers(column: Column, form: str = "") -> Column:
     count = np.bincount(column.codes[column.codes >= 0], minlength=len(texts))
     found = read_numbers(texts, form[1:], are_numbers=True)
     ratios = _ratios(found, form)
-    as_read = form[1:] not in PATTERNS and (ratios == 1.0).all() and column.unit[:1] in ("", form[:1])
+    as_read = (
+        form[1:] not in (*PATTERNS, SIDES) and (ratios == 1.0).all() and column.unit[:1] in ("", form[:1])
+    )
     if column.values is not None and (as_read or not form):
         return Column(column.name, column.values, kind="number", lost=column.lost)
     known = found.of_style(form[:1] or POINT) * ratios
@@ -315,6 +320,7 @@ class _Units(NamedTuple):
     mixed: bool = False
 
 
+_OF_SIDES = "has amounts with S or H behind them, read as debit, below 0, and credit"
 _FLAGS = {"h", "l"}
 """Flags behind values of a laboratory, high and low."""
 
