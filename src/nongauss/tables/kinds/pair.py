@@ -20,9 +20,10 @@ from nongauss.tables.words import is_head
 
 _N = r"([0-9]{1,3}(?:\.[0-9]+)?)"
 _D = r"(-?[0-9]{1,3}\.[0-9]+)"
+_PLACE = rf"{_D}(?:[,;] ?| ){_D}"
 _PAIR = re.compile(
     rf"{_N} ?[/:xX×] ?{_N}(?: ?(?:mm|cm|m|in|px|mmHg))?|([0-9]{{1,2}}) ?[-–] ?([0-9]{{1,2}})"
-    rf"|(?:POINT ?)?[(\[]? ?{_D}(?:[,;] ?| ){_D} ?[)\]]?"
+    rf"|(?:POINT ?)?\( ?{_PLACE} ?\)|\[ ?{_PLACE} ?\]|{_PLACE}"
 )
 _FEW_RANGES = 20  # different ranges up to which they are labels in an order
 
@@ -41,7 +42,7 @@ class PairFacts:
 class Pair(Kind):
     """Texts of two numbers of up to three digits. Models see two columns of numbers.
 
-    A few ranges (18-25, 26-35) stay labels, which have an order.
+    A few ranges (18-25, 26-35, [0.5, 2.0]) stay labels, which have an order; "(0.5, 2.0]" is always one.
     """
 
     name = "pair"
@@ -119,6 +120,6 @@ def _values(column: Column) -> NDArray[np.float64]:
 
 
 def _are_few_ranges(texts: Sequence[str], numbers: NDArray[np.float64]) -> bool:
-    """Are these texts (L,) a few ranges from low to high, as "18-25" is?"""
-    is_range = all("-" in text or "–" in text for text in texts)
+    """Are these texts (L,) a few ranges from low to high, as "18-25" and "[0.5, 2.0]" are?"""
+    is_range = all("-" in text or "–" in text or text.strip()[:1] in ("(", "[") for text in texts)
     return len(texts) <= _FEW_RANGES and is_range and bool((numbers[:, 0] < numbers[:, 1]).all())
