@@ -7,6 +7,7 @@ import pytest
 from encoding import encoder_of
 from nongauss.core.errors import NongaussWarning
 from nongauss.tables.kinds import decode
+from nongauss.tables.words import known_order
 
 
 def test_blanks_and_accents_are_made_plain_and_said():
@@ -48,3 +49,17 @@ def test_sentences_and_many_labels_are_left_out_with_the_reason():
     with pytest.warns(NongaussWarning, match=r"'said' \(free text, .*\); column 'key' \(.* more than 255"):
         encoder = encoder_of(frame)
     assert encoder.ignored == ("said", "key")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("<500", "500-1k", "1k-5k", "5k+"),
+        ("0-100", "100-1k", "1-10k", "10-100k"),
+        ("-10 to -20", "-5 to -10", "0 to -5", "0 to 5", "5 to 10"),
+        ("<30k", "30-40k", "40-60k", "60k+"),
+    ],
+)
+def test_ranges_are_in_the_order_of_their_starts(labels):
+    found = known_order(labels[::-1])
+    assert found == (labels, "ranges of numbers")

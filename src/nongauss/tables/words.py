@@ -280,13 +280,13 @@ def _range_starts(labels: Sequence[str]) -> list[float | None]:
 
 
 def _falls(found: re.Match[str]) -> bool:
-    """Is the end of a range below its start, as in "94105-1234"?"""
-    return found["high"] is not None and float(found["high"]) < float(found["low"])
+    """Is the end of a range below its start, as in "94105-1234", and no negative number ("-5 to -10")?"""
+    return found["high"] is not None and 0 <= float(found["high"]) < float(found["low"])
 
 
 def _start(found: re.Match[str]) -> float:
     """Where a range begins; beyond an end by so little that nothing else lies between."""
-    low = float(found["low"])
+    low = min(float(found["low"]), float(found["high"] or "inf"))
     below = found["below"] or re.search(r"(and|or) (under|below|less|younger|fewer)", found[0], re.IGNORECASE)
     above = found["above"] or re.search(rf"{_UP}", found[0], re.IGNORECASE)
     return low + 1e-9 * (1 + abs(low)) * (bool(above) - bool(below))
@@ -294,14 +294,20 @@ def _start(found: re.Match[str]) -> float:
 
 _POWERS = {"k": 1e3, "m": 1e6}
 _POWER = re.compile(r"(\d+(?:\.\d+)?)\s?([kKmM])\b")
-_SHARED_POWER = re.compile(r"^([^\dkKmM]*\d+(?:\.\d+)?)(\s*(?:-|–|to)\s*\d+(?:\.\d+)?)\s?([kKmM])\b")
+_SHARED_POWER = re.compile(r"^([^\dkKmM]*)(\d+(?:\.\d+)?)(\s*(?:-|–|to)\s*)(\d+(?:\.\d+)?)\s?([kKmM])\b")
 """A range whose thousands or millions stand behind its second number alone."""
+
+
+def _with_both_powers(found: re.Match[str]) -> str:
+    """30k-40k for 30-40k; 500-1k as it is, since 500k is no start of a range up to 1k."""
+    before, low, between, high, power = found.groups()
+    return f"{before}{low}{power}{between}{high}{power}" if float(low) < float(high) else found[0]
 
 
 def _without_money(label: str) -> str:
     """A label without signs of money and marks between thousands; 25k as 25000, 30-40k as 30000-40000."""
     plain = re.sub(r"[$€£¥]|(?<=\d),(?=\d{3}\b)" if label[:1] not in "([" else r"[$€£¥]", "", label.strip())
-    plain = _SHARED_POWER.sub(r"\1\3\2\3", plain)
+    plain = _SHARED_POWER.sub(_with_both_powers, plain)
     return _POWER.sub(lambda one: f"{float(one[1]) * _POWERS[one[2].lower()]:.0f}", plain)
 
 
