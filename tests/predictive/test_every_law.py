@@ -341,7 +341,21 @@ def test_what_is_too_far_to_be_told_from_impossible_is_no_nan(name, far):
 @EVERY
 def test_no_array_stands_for_a_law(name):
     with pytest.raises(InputError, match="take its `mean`"):
-        np.asarray(made(name))
+        np.asarray(made(name), dtype=float)
     with pytest.raises(InputError, match="take its `mean`"):
         mean_squared_error([1.0, 2.0, 3.0], made(name))
+    with pytest.raises(ValueError, match="sequence"):
+        np.asarray(made(name)).astype(float)
     assert len(list(made(name))) == 3
+
+
+@EVERY
+def test_arrays_and_tables_may_hold_laws(name):
+    law = made(name)
+    held = np.array([law, law], dtype=object)
+    assert held.shape == (2,)
+    assert held[0] is law
+    assert pd.Series([law, law])[1] is law
+    assert not pd.isnull(law)
+    assert np.float64(1.0) != law
+    assert law in [1, law]

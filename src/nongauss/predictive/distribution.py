@@ -106,8 +106,16 @@ class PredictiveDistribution(ABC):
             out.index = self.index[chosen]
         return out
 
-    def __array__(self, *args: Any, **kwargs: Any) -> FloatArray:
-        """No array stands for a law. Raises InputError."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[np.object_]:
+        """The law as one object, so that arrays and tables may hold laws. Raises InputError for numbers."""
+        if dtype is not None and np.dtype(dtype) != np.object_:
+            float(self)
+        out = np.empty((), dtype=np.object_)
+        out[()] = self
+        return out
+
+    def __float__(self) -> float:
+        """No number stands for a law. Raises InputError."""
         raise InputError(
             f"A {type(self).__name__} is no array of numbers; take its `mean`, `quantile(q)`, `sample(n)` or "
             "`to_frame()`."
