@@ -66,6 +66,18 @@ def test_a_value_that_many_rows_share_hides_no_clusters(seed):
     assert adjusted_rand_score(truth, model.labels_) == 1.0
 
 
+@pytest.mark.parametrize(("share", "seed"), [(0.6, 0), (0.8, 1), (0.9, 0)])
+def test_clusters_that_are_mostly_one_value_each_are_found(share, seed):
+    """The rows nearest to the one value are of the other cluster, beyond a gap."""
+    rng = np.random.default_rng(seed)
+    truth = rng.uniform(size=400) < 0.5
+    value = np.where(truth, 20.0, 80.0)
+    value = np.where(rng.uniform(size=400) < share, value, value + rng.normal(size=400))
+    X = np.column_stack([value, rng.normal(size=400)])
+    model = RectangleMixture(n_init=2, random_state=0).fit(X)
+    assert adjusted_rand_score(truth, model.labels_) == 1.0
+
+
 @pytest.mark.gate
 def test_iris_has_three():
     assert RectangleMixture(n_init=4, random_state=0).fit(load_iris().data).n_clusters_ == 3

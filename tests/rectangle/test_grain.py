@@ -18,6 +18,14 @@ def test_atoms_are_values_far_more_frequent_than_those_beside_them():
         assert not len(column_grain(without.astype(float), weight).atoms)
 
 
+def test_an_atom_does_not_stand_for_values_beyond_a_wide_gap():
+    rng = np.random.default_rng(0)
+    low, high = 20.0 + rng.normal(size=50), 80.0 + rng.normal(size=50)
+    x = np.concatenate([np.full(150, 20.0), low, high, np.full(150, 80.0)])
+    found = column_grain(x, np.ones(400)).atoms
+    assert_allclose(found, [[20.0, low.var()], [80.0, high.var()]], rtol=1e-4)
+
+
 def test_a_row_of_weight_two_is_two_rows_to_an_atom():
     x = np.concatenate([np.zeros(100), np.random.default_rng(0).normal(size=400)])
     twice = np.concatenate([x, x])

@@ -2,8 +2,8 @@
 
 A value that was rounded, counted or is 0 or 1 stands for all values half a step around it. An atom is a value
 that many rows have, far more than those beside it, as the 0 of amounts that are mostly none. It stands for as
-wide a range as the nearest values of as many rows, or all others. So no density is finer than its steps, and
-an atom makes no cluster of no width.
+wide a range as the nearest values of as many rows, or all others, up to a wide gap. So no density is finer
+than its steps, and an atom makes no cluster of no width and hides none that a gap parts from others.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ ATOM, TIMES, BESIDE = 0.05, 5.0, 2
 """An atom is a value that so great a share of a column's rows have, and so many times as many as have any of
 the two values next to it on either side. A rounded measurement has none, since the values beside a frequent
 one are frequent, too."""
+
+GAP, INSIDE = 3.0, 0.1
+"""A gap: a value is so many times as far from an atom as the next nearer one, and such a share of the other
+rows or more are on either side. Evenly spread values have one behind k of them with probability exp(-2 k)."""
 
 
 class ColumnGrain(NamedTuple):
@@ -57,10 +61,14 @@ def _atoms(count: FloatArray) -> NDArray[np.bool_]:
 
 
 def _variance_near(at: float, n: float, values: FloatArray, count: FloatArray) -> float:
-    """The variance of those values nearest to a place that `n` rows have, or all; 0 if there are none."""
+    """The variance of the values up to a gap nearest to a place that `n` rows have, or all; 0 of none."""
     order = np.argsort(np.abs(values - at), kind="stable")
-    near = order[: int(np.searchsorted(np.cumsum(count[order]), n)) + 1]
-    if not len(near):
+    if not len(order):
         return 0.0
+    away, up_to = np.abs(values[order] - at), np.cumsum(count[order])
+    least = INSIDE * up_to[-1]
+    is_gap = (away[1:] > GAP * away[:-1]) & (up_to[:-1] >= least) & (up_to[-1] - up_to[:-1] >= least)
+    most = int(np.argmax(is_gap)) + 1 if is_gap.any() else len(order)
+    near = order[: min(most, int(np.searchsorted(up_to, n)) + 1)]
     mean = np.average(values[near], weights=count[near])
     return float(np.average((values[near] - mean) ** 2, weights=count[near]))
