@@ -26,6 +26,11 @@ def test_an_atom_does_not_stand_for_values_beyond_a_wide_gap():
     assert_allclose(found, [[20.0, low.var()], [80.0, high.var()]], rtol=1e-4)
 
 
+def test_a_few_values_near_an_atom_are_no_side_of_a_gap():
+    x = np.concatenate([np.zeros(60), [0.01, 0.02, 0.1, 0.3, 0.5, 0.8, 1.0, 1.4, 1.7, 2.0]])
+    assert_allclose(column_grain(x, np.ones(70)).atoms, [[0.0, x[60:].var()]], rtol=1e-5)
+
+
 def test_a_row_of_weight_two_is_two_rows_to_an_atom():
     x = np.concatenate([np.zeros(100), np.random.default_rng(0).normal(size=400)])
     twice = np.concatenate([x, x])

@@ -20,9 +20,10 @@ ATOM, TIMES, BESIDE = 0.05, 5.0, 2
 the two values next to it on either side. A rounded measurement has none, since the values beside a frequent
 one are frequent, too."""
 
-GAP, INSIDE = 3.0, 0.1
+GAP, BESIDE_GAP, ROWS_BESIDE_GAP = 3.0, 0.1, 8.0
 """A gap: a value is so many times as far from an atom as the next nearer one, and such a share of the other
-rows or more are on either side. Evenly spread values have one behind k of them with probability exp(-2 k)."""
+rows or more, and so many rows, are on either side. Evenly spread values have one behind k of them with
+probability 3^-k."""
 
 
 class ColumnGrain(NamedTuple):
@@ -66,7 +67,7 @@ def _variance_near(at: float, n: float, values: FloatArray, count: FloatArray) -
     if not len(order):
         return 0.0
     away, up_to = np.abs(values[order] - at), np.cumsum(count[order])
-    least = INSIDE * up_to[-1]
+    least = max(BESIDE_GAP * up_to[-1], ROWS_BESIDE_GAP)
     is_gap = (away[1:] > GAP * away[:-1]) & (up_to[:-1] >= least) & (up_to[-1] - up_to[:-1] >= least)
     most = int(np.argmax(is_gap)) + 1 if is_gap.any() else len(order)
     near = order[: min(most, int(np.searchsorted(up_to, n)) + 1)]
