@@ -26,6 +26,9 @@ MOST_ROUNDS, SETTLED = 100, 1e-6
 MOST_OF_SPREAD = 0.5
 """With more of the spread left the far cells are no errors but the column's tail: it keeps its scale."""
 
+FAR, MOST_FAR = 20.0, 2
+"""So few standardised targets beyond this are errors, and tell nothing of those of the others."""
+
 BULK, NORMAL_BULK = (0.05, 0.95), 3.29
 """Quantiles of the bulk of the cells, and how many standard deviations of a normal law lie between them."""
 
@@ -35,6 +38,12 @@ def reaches_beyond(numbers: Moments) -> bool:
     scale = numbers.scale()
     ends = np.array([numbers.low, numbers.high]) / scale.unit - scale.mean
     return bool(np.abs(ends).max() > RANGES["real"][1] * abs(scale.sd))
+
+
+def few_far(z: FloatArray, weight: FloatArray) -> NDArray[np.bool_]:
+    """Which of standardised targets (N,) are beyond `FAR`; none if these are more than `MOST_FAR` rows."""
+    far: NDArray[np.bool_] = (np.abs(z) > FAR) & (weight > 0)
+    return far & (max(float(far.sum()), float(weight[far].sum())) <= MOST_FAR)
 
 
 def clipped_scale(x: FloatArray, weight: FloatArray, scale: Scale) -> Scale:

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nongauss.core.errors import InputError
-from nongauss.harmonium.clipped_scale import clipped_scale, reaches_beyond, with_clipped_scales
+from nongauss.harmonium.clipped_scale import FAR, clipped_scale, few_far, reaches_beyond, with_clipped_scales
 from nongauss.harmonium.config import MOST_SAMPLED
 from nongauss.harmonium.exponential_families import RANGES, Array, Layout, totals_of
 from nongauss.harmonium.visible_units import UnitCoder, VisibleUnit, unit_coder
@@ -202,7 +202,10 @@ def _unmoved_by_far_cells(
     if isinstance(target, TargetScaler) and reaches_beyond(learned.target.outputs[0]):
         (y,), kept = validate_target(part.y, len(weight), estimator_name, warn=False)[0].T, weight > 0
         scale = clipped_scale(y[kept], weight[kept], learned.target.outputs[0].scale())
-        target = TargetScaler.of_scales([scale])
+        moved = TargetScaler.of_scales([scale])
+        z = moved.transform(y[kept, None])[:, 0]
+        if few_far(z, weight[kept]).any() == (np.abs(z) > FAR).any():
+            target = moved
     return coder, target
 
 

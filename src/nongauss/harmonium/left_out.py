@@ -14,6 +14,7 @@ from jaxtyping import Float64
 
 from nongauss.core.records import persistable
 from nongauss.core.schema import LARGEST_STANDARDISED, refuse_huge
+from nongauss.harmonium.clipped_scale import few_far
 from nongauss.harmonium.config import HarmoniumRecipe
 from nongauss.harmonium.data import VisibleRows
 from nongauss.harmonium.exponential_families import Layout
@@ -36,11 +37,11 @@ MOST_ERRORS = 64
 LEAST_SPREAD = 1e-3
 """Smallest standard deviation of the errors, as a share of that of the target."""
 
-FAR = 20.0
-"""Standardised targets beyond this tell nothing of the errors, of which a few such would be all."""
-
 UNSEEN_WIDTH = 3.0
-"""One row more has an error that is unlike the others: it is so many times as wide as they are."""
+"""One row more has an error that is unlike the others: it is so many times as wide as they are.
+
+So have targets that are left out (`few_far`). Of their share a normal law as wide as the farthest has as much
+as adds no more to the variance, since a law's mean square would else be theirs alone."""
 
 
 @persistable("harmonium.LeftOutErrors")
@@ -98,6 +99,9 @@ def left_out_errors(
     n_folds = min(FOLDS, len(order))
     if n_folds < 2:
         return errors_of(np.zeros(0), np.zeros(0), np.zeros(0))
+    assert rows.labels is not None
+    y = rows.labels.astype(np.float64)
+    far = few_far(y, rows.weight)
     f, unwatched = np.full(len(rows.weight), np.nan), Run(checkpoint=run.checkpoint)
     for fold in range(n_folds if len(order) <= FEW_ROWS else 1):
         out, kept = order[fold::n_folds], np.delete(order, np.s_[fold::n_folds])
@@ -107,12 +111,25 @@ def left_out_errors(
         if result.status is Status.STOPPED:
             raise KeyboardInterrupt
         f[out] = machine.scores(rows.X[out])[:, 0]
-    seen = np.isfinite(f)
+    seen = np.isfinite(f) & ~far
     if given.missing is not None:
         complete = seen & ~given.missing.any(axis=1)
         seen = complete if complete.sum() >= ENOUGH else seen
-    assert rows.labels is not None
-    return errors_of(f[seen], rows.labels[seen].astype(np.float64), rows.weight[seen])
+    errors = errors_of(f[seen], y[seen], rows.weight[seen])
+    return _with_far(errors, np.abs(y[far]), float(rows.weight[far].sum() / rows.weight.sum()))
+
+
+def _with_far(errors: LeftOutErrors, far: Float64[np.ndarray, " F"], share: float) -> LeftOutErrors:
+    """The law of errors of which so great a share is unlike the others, some as far as these targets are."""
+    if not len(far):
+        return errors
+    wide, farthest = float(errors.sds[-1]), min(float(far.max()), LARGEST_STANDARDISED)
+    at_far = share * min(1.0, (wide / farthest) ** 2)
+    shares = np.append(errors.shares * (1.0 - share), at_far)
+    shares[-2] += share - at_far
+    return errors._replace(
+        errors=np.append(errors.errors, 0.0), sds=np.append(errors.sds, farthest), shares=shares
+    )
 
 
 def errors_of(
@@ -120,13 +137,11 @@ def errors_of(
 ) -> LeftOutErrors:
     """The line of y on f by weighted least squares, and the law of what it leaves.
 
-    Targets beyond `FAR` are left out. Of no rows the law is the standard normal one. The slope is kept
-    between 0 and 2: scores of few rows may be chance.
+    Of no rows the law is the standard normal one. The slope is kept between 0 and 2: scores of few rows may
+    be chance.
     """
-    near = np.abs(y) <= FAR
-    if not near.any():
+    if not len(f):
         return LeftOutErrors(0.0, 0.0, np.zeros(1), np.ones(1), np.ones(1))
-    f, y, weight = f[near], y[near], weight[near]
     share = weight / weight.sum()
     middle = share @ f
     spread = share @ (f - middle) ** 2

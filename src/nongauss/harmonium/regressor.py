@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
+from nongauss.core.errors import NongaussWarning
 from nongauss.estimator.base import (
     Callbacks,
     CheckpointPath,
@@ -22,6 +25,8 @@ from nongauss.estimator.base import (
     Verbosity,
 )
 from nongauss.harmonium.base import FloatArray
+from nongauss.harmonium.clipped_scale import few_far
+from nongauss.harmonium.data import HarmoniumTable
 from nongauss.harmonium.left_out import LeftOutErrors, left_out_errors
 from nongauss.harmonium.supervised import SupervisedHarmonium
 from nongauss.optimise.course import Status
@@ -135,12 +140,14 @@ class HarmoniumRegressor(DistributionRegressorMixin, RegressorMixin, SupervisedH
         """Fit to a table X (N, columns), dense, sparse or in parts (see `docs/scale.md`), and numbers y (N,).
 
         A row with weight 2 counts as the same row twice, a row with weight 0 as left out. Warns if the
-        target is constant or the fit did not end well. Raises ValueError.
+        target is constant or has one or two values far from all others, or the fit did not end well. Raises
+        ValueError.
         """
         table = self._checked_table(X, y, sample_weight, "numbers")
         assert isinstance(table.target, TargetScaler)
         warn_if_constant(table.target, stacklevel=3)
         self._scaler = table.target
+        self._warn_of_far(table)
         learned = self._learned(table, X, y, sample_weight, 1)
         recipe = learned.recipe
         if learned.result.status is Status.STOPPED:
@@ -152,6 +159,20 @@ class HarmoniumRegressor(DistributionRegressorMixin, RegressorMixin, SupervisedH
         close_checkpoint(learned.checkpoint, learned.result.status)
         self._record_fit(learned.result)
         return self
+
+    def _warn_of_far(self, table: HarmoniumTable) -> None:
+        """Warn of targets that tell nothing of the errors of the others, at the line that called `fit`."""
+        assert table.rows.labels is not None
+        far = few_far(table.rows.labels.astype(np.float64), table.rows.weight)
+        if far.any():
+            one = self._scaler.inverse_mean(table.rows.labels[far, None].astype(np.float64)).min()
+            warnings.warn(
+                f"{int(far.sum())} of the targets, such as {one:.6g}, are so far from the others that the "
+                "spread of the errors is judged without them, and values as far have little probability; "
+                "correct them, or drop their rows.",
+                NongaussWarning,
+                stacklevel=3,
+            )
 
     def predict_distribution(self, X: Any) -> PredictiveDistribution:
         """The predictive distribution of each row, averaged over the values that missing cells may have."""
