@@ -70,7 +70,7 @@ def test_probabilities_are_the_shares_of_the_leaf_by_hand():
 
 def test_a_mixture_with_a_forest_is_kept_in_a_file(tmp_path):
     X, y = pockets(200)
-    model = AutoClassifier(candidates=["linear labels"], random_state=0).fit(X, y)
+    model = AutoClassifier(candidates=["linear labels", "forest labels"], random_state=0).fit(X, y)
     assert model.weights_["forest labels"] > 0.5
     assert model.holds_residuals_
     nongauss.save(model, tmp_path / "m")
