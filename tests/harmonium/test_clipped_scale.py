@@ -130,3 +130,9 @@ def test_a_long_tail_keeps_its_scale():
     x = np.random.default_rng(0).lognormal(size=500)
     assert reaches_beyond(Moments.of(x, np.ones(500)))
     assert scale_of(x) == Moments.of(x, np.ones(500)).scale()
+
+
+def test_a_column_of_which_one_cell_has_all_the_weight_keeps_its_scale():
+    x, weight = np.array([0.0, 5e7, 1e8]), np.array([1e-60, 1e32, 1e-30])
+    with np.errstate(all="raise"):
+        assert scale_of(x, weight) == Moments.of(x, weight).scale()

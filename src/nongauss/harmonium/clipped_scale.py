@@ -49,7 +49,7 @@ def few_far(z: FloatArray, weight: FloatArray) -> NDArray[np.bool_]:
 def clipped_scale(x: FloatArray, weight: FloatArray, scale: Scale) -> Scale:
     """The scale of finite cells x (N,), clipped; `scale`, theirs unclipped, if far ones are not most of it.
 
-    So it is if the bulk of the cells is one value.
+    So it is if the bulk of the cells, or nearly all their weight, is one value.
     """
     order = np.argsort(x, kind="stable")
     x, share = x[order], weight[order] / weight.sum()
@@ -66,7 +66,7 @@ def clipped_scale(x: FloatArray, weight: FloatArray, scale: Scale) -> Scale:
         sd = float(np.sqrt(np.sum(share * (c - mean) ** 2)))
         if abs(sd - last) <= SETTLED * last:
             break
-    if unit * sd > MOST_OF_SPREAD * abs(scale.step):
+    if not 0.0 < unit * sd <= MOST_OF_SPREAD * abs(scale.step):
         return scale
     skewness = float(np.sum(share * ((c - mean) / sd) ** 3))
     return Scale(unit, mean, -sd if skewness < -MIRROR_SKEW else sd)
