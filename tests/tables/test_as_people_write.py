@@ -15,6 +15,11 @@ COMPOUND = [
     ("spans", ["1h 30m", "45m", "2 h"], [1.5, 0.75, 2.0]),
     ("spans in words", ["1 day 2 hours", "3 hours and 30 minutes"], [26.0, 3.5]),
     ("spans of databases", ["2 days 03:00:00", "1 day 12:30:00"], [51.0, 36.5]),
+    (
+        "units of time in any case and length",
+        ["1H 30M", "2 hrs 15 mins", "1 Day 30 S", "2 weeks, 3 d", "90 secs 1 m"],
+        [1.5, 2.25, 24 + 1 / 120, 17 * 24, 150 / 3600],
+    ),
     ("spans of ISO 8601", ["PT1H30M", "P1DT2H"], [1.5, 26.0]),
     ("minutes and seconds", ["5'30\"", "5:07.5", "12'45\""], [330.0, 307.5, 765.0]),
     ("angles", ["52°30'N", "10°15'36\"S", "5°"], [52.5, -10.26, 5.0]),

@@ -34,6 +34,8 @@ _YEARS = re.compile(
     re.IGNORECASE,
 )
 _ONE_SPAN = re.compile(rf"[-+]?{_N}\s*{_TIME_UNIT}", re.IGNORECASE)
+_UNIT_OF_TIME = re.compile(r"[A-Za-z]+")
+_PLAIN_UNITS = {"w": "W", "d": "D", "h": "h", "m": "min", "s": "s"}
 _ANGLE = re.compile(
     rf"(?P<first>[NSEW]?)\s*(?P<sign>[-+]?)\s*(?P<a>{_N})\s*(?:°|º|deg)\s*"
     rf"(?:(?P<b>{_N})\s*['′’]\s*)?(?:(?P<c>{_N})\s*(?:\"|″|”|''|′′)\s*)?(?P<last>[NSEW]?)",
@@ -73,12 +75,20 @@ def _spans(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], NDA
     if pattern != HOURS and not any(several):
         return None
     own = [
-        re.sub(r"(?i)\band\b|,", " ", text) if many or _ONE_SPAN.fullmatch(text) else None
+        _with_plain_units(text) if many or _ONE_SPAN.fullmatch(text) else None
         for text, many in zip(texts, several, strict=True)
     ]
     spans = pd.to_timedelta(pd.Series(own, dtype=object), errors="coerce")
     seconds = np.asarray(spans.dt.total_seconds(), dtype=np.float64)
     return _placed(seconds / 3600.0, HOURS)
+
+
+def _with_plain_units(text: str) -> str:
+    """A span of time with the units that pandas knows; spans of ISO 8601 (PT90M) as they are."""
+    if text[:1] in "Pp":
+        return text.upper()
+    plain = re.sub(r"(?i)\band\b|,", " ", text)
+    return _UNIT_OF_TIME.sub(lambda found: _PLAIN_UNITS[found[0][0].lower()], plain)
 
 
 def _ages(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:
