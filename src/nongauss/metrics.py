@@ -185,7 +185,7 @@ class Scorer:
         return law
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """What scikit-learn's metadata routing may pass: `sample_weight`, once asked for or declined."""
+        """The request of `sample_weight` for scikit-learn's metadata routing, once it is set."""
         request = MetadataRequest(owner=self)
         request.score.add_request(param="sample_weight", alias=self._sample_weight)
         return request

@@ -176,9 +176,9 @@ def _brief(value: Any, limit: int = 60) -> str:
 
 
 def choice_lines(estimator: Any) -> list[tuple[str, str, str, str, str]]:
-    """Of a model chosen by evidence what was weighed: law, nats a row, error, share, why it was left out.
+    """The lines of a leaderboard of laws: name, nats a row, error, share, and why it was left out.
 
-    What is weighed by other figures, as for missing cells, has no such lines.
+    Estimators without one, or whose leaderboard has other figures (as for missing cells), have no such lines.
     """
     board = getattr(estimator, "leaderboard_", None)
     if board is None or "log_density" not in board:

@@ -1,4 +1,4 @@
-"""What a value of a column stands for: a range, whose variance is its grain.
+"""The grain of a column: the variance of the range of values that each cell stands for.
 
 A value that was rounded, counted or is 0 or 1 stands for all values half a step around it. An atom is a value
 that many rows have, far more than those beside it, as the 0 of amounts that are mostly none. It stands for as
@@ -34,7 +34,10 @@ class ColumnGrain(NamedTuple):
 
 
 def column_grain(z: FloatArray, weight: FloatArray, scaling: str = "standard") -> ColumnGrain:
-    """What the values of a scaled column (N,) stand for. On a scale of ranks an atom stands for its own."""
+    """The variances within the step and the atoms of a scaled column z (N,) with weights (N,).
+
+    On a scale of ranks an atom is as wide as the ranks of its own rows.
+    """
     # the variance within a step h is h^2 / 12 (Sheppard 1898)
     seen = (weight > 0) & ~np.isnan(z)
     distinct, which = np.unique(z[seen].astype(np.float32), return_inverse=True)

@@ -39,8 +39,9 @@ FIRST_NUMBERS = 2.5e9
 of the time: 10,000 rows of 500 inducing inputs. A fit to all rows then begins there."""
 
 ROUGHER = 10.0
-"""What `tol` is multiplied by in that fit to all rows, whose iterations are dear: near rows tell what the
-last hundredths of a nat would. On protein 20 iterations of it gained .011 nats a row, 40 no more."""
+"""What `tol` is multiplied by in a fit to all rows that begins where one to some of them ended. Its steps
+are dear, and near rows tell what the last hundredths of a nat would. On protein 20 of them gained .011 nats a
+row, 40 no more."""
 
 FEW_ROWS_A_COLUMN = 30
 """Rows for each column below which a length-scale a column may fit noise: of ten columns of noise and 96 rows
@@ -103,7 +104,7 @@ class GPRecipe:
         return few if n_rows > 2 * few >= 4 * n_inducing else None
 
     def rougher(self) -> GPRecipe:
-        """The same for a fit to all of many rows that begins where one to some of them has ended."""
+        """This recipe with a larger `tol`, for a fit to all rows that begins where another ended."""
         return replace(self, tol=self.tol * ROUGHER)
 
     def begins_with_gaussian(self, likelihood: Likelihood) -> bool:

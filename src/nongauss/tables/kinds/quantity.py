@@ -204,17 +204,19 @@ def as_numbers(column: Column, form: str = "") -> Column:
         if values is not None and column.unit:
             values = values * _ratio(column, form)
         return Column(column.name, values, kind="number", lost=column.lost)
+    as_read = Column(column.name, column.values, kind="number", lost=column.lost)
+    in_style = column.values is not None and (not form or column.unit[:1] in ("", form[:1]))
+    if in_style and not unit_key(form[1:]):
+        return as_read
     texts = column.levels
     count = np.bincount(column.codes[column.codes >= 0], minlength=len(texts))
     found = read_numbers(texts, form[1:], are_numbers=True)
     ratios = _ratios(found, form)
-    as_read = (
-        form[1:] not in (*PATTERNS, SIDES) and (ratios == 1.0).all() and column.unit[:1] in ("", form[:1])
-    )
-    if column.values is not None and (as_read or not form):
-        return Column(column.name, column.values, kind="number", lost=column.lost)
-    known = found.of_style(form[:1] or POINT) * ratios
-    is_other = np.isnan(ratios) & ~np.isnan(found.of_style(form[:1] or POINT))
+    if in_style and (ratios == 1.0).all() and form[1:] not in (*PATTERNS, SIDES):
+        return as_read
+    numbers = found.of_style(form[:1] or POINT)
+    known = numbers * ratios
+    is_other = np.isnan(ratios) & ~np.isnan(numbers)
     if 2 * count[is_other].sum() > count.sum():
         raise _of_another(column.name, form, str(found.patterns[is_other][0]))
     truth = {"True": 1.0, "False": 0.0}
