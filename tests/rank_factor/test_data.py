@@ -11,6 +11,7 @@ from nongauss.rank_factor import reading
 from nongauss.rank_factor.data import (
     NONE,
     CellCoding,
+    code_values,
     find_levels,
     has_lone_row,
     neighbours_of,
@@ -68,11 +69,24 @@ def test_training_cells_have_the_neighbours_of_new_ones():
 
 def test_values_are_standardised_without_a_mirror_and_come_back():
     x = -np.random.default_rng(0).gamma(0.5, 3.0, 500)
-    scale = scale_of(x, np.ones(500))
+    scale, clips = scale_of(x, np.ones(500))
+    assert not clips
     coding = CellCoding(None, ((scale.unit, scale.mean, scale.sd),))
     z = coding.standardised(x[:, None])
     assert np.corrcoef(z[:, 0], x)[0, 1] > 0.999
     assert_allclose(coding.typical(z, np.zeros((1, 0))), x[:, None])
+
+
+def test_values_beside_a_far_one_keep_their_scale_and_it_is_clipped():
+    x = np.random.default_rng(0).normal(3.0, 2.0, (200, 2))
+    dirty = x.copy()
+    dirty[0, 0] = 1e9
+    clean, coded = (code_values(cells, np.zeros(200), np.ones(200), None).coding for cells in (x, dirty))
+    assert (clean.clips, coded.clips) == ((), (True, False))
+    z = coded.standardised(dirty)
+    assert_allclose(z[0, 0], 5.0)
+    assert_allclose(z[1:], clean.standardised(x)[1:], atol=0.1, rtol=0.1)
+    assert_allclose(coded.standardised(np.array([[1e9, 1e9]]))[0, 0], 5.0)
 
 
 def test_levels_come_back_as_their_middles():

@@ -3,7 +3,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
@@ -306,3 +306,16 @@ def test_priors_are_those_that_are_given():
     assert abs(model.intercept_[0]) < 1e-4
     with pytest.raises(InputError, match="noise_prior must be two positive"):
         RankFactorAnalysis(noise_prior=(1.0,)).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore:.*so far from all other values")
+def test_far_cells_leave_the_predictions_by_values_as_they_are():
+    X, y = load_wine(return_X_y=True)
+    dirty = X[::2].copy()
+    dirty[0, :3] = 1e9
+    fits = [
+        RankFactorClassifier(observation="gaussian", random_state=0).fit(rows, y[::2])
+        for rows in (X[::2], dirty)
+    ]
+    clean, beside = (log_loss(y[1::2], fit.predict_proba(X[1::2])) for fit in fits)
+    assert beside < clean + 0.05

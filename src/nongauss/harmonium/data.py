@@ -15,10 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from nongauss.core.errors import InputError
-from nongauss.harmonium.clipped_scale import FAR, clipped_scale, few_far, reaches_beyond, with_clipped_scales
+from nongauss.harmonium.clipped_scale import FAR, few_far, with_clipped_scales
 from nongauss.harmonium.config import MOST_SAMPLED
 from nongauss.harmonium.exponential_families import RANGES, Array, Layout, totals_of
 from nongauss.harmonium.visible_units import UnitCoder, VisibleUnit, unit_coder
+from nongauss.tables.clipped_scale import clipped_scale, reaches_beyond
 from nongauss.tables.column import Column
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import check_width, n_rows_of

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, softmax
 
 from nongauss.core.records import persistable
+from nongauss.tables.clipped_scale import CLIP
 
 Array = NDArray[Any]
 
 KINDS = ("binary", "real", "counts")
 
-RANGES = {"binary": (0.0, 1.0), "real": (-5.0, 5.0), "counts": (0.0, np.inf)}
+RANGES = {"binary": (0.0, 1.0), "real": (-CLIP, CLIP), "counts": (0.0, np.inf)}
 """Encoded values beyond these count as these; real ones are in standard deviations."""
 
 FARTHEST = 80.0

@@ -248,7 +248,8 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
             raise ValueError(f"cells held as {self._cell_type!r}")
         if len(scores) != 1 or len(self.chain_) != len(self.draws_):
             raise ValueError("draws of several fits")
-        if levels is None and len(self._coding.scales) != n_columns:
+        coding = self._coding
+        if levels is None and (len(coding.scales), len(coding.clips) or n_columns) != (n_columns,) * 2:
             raise ValueError("scales that are not of these columns")
         if levels is not None and levels.low.shape != self.draws_[0].lower.shape:
             raise ValueError("levels that are not of these columns")

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.rank_factor.config import MOST_LEVELS
-from nongauss.tables.kinds.number import Scale, fit_scale
+from nongauss.tables.clipped_scale import CLIP, clipped_scale, reaches_beyond
+from nongauss.tables.kinds.number import Moments, Scale
 from nongauss.tables.rows import CanonicalRows, bits_of, canonical_rows, content_hash
 
 FloatArray = NDArray[Any]
@@ -176,10 +177,14 @@ def _nearest(mass: FloatArray, aim: float, begin: int) -> int:
 
 @persistable("rank_factor.Coding", "nongauss.rank_factor.coding:Coding")
 class CellCoding(NamedTuple):
-    """How a cell is seen: by the levels of ranks, or by unit, mean and standard deviation of each column."""
+    """How a cell is seen: by the levels of ranks, or by unit, mean and standard deviation of each column.
+
+    `clips`: whose scale is that of clipped cells, so that others are clipped, too; () where no column's is.
+    """
 
     levels: Levels | None
     scales: tuple[tuple[float, float, float], ...]
+    clips: tuple[bool, ...] = ()
 
     def rows(self, X: FloatArray) -> RankRows:
         """Coded rows of raw cells X (N, D)."""
@@ -189,7 +194,8 @@ class CellCoding(NamedTuple):
 
     def standardised(self, X: FloatArray) -> FloatArray:
         """Values (N, D) in standard deviations from the mean of their column."""
-        return np.stack([Scale(*scale).apply(X[:, i]) for i, scale in enumerate(self.scales)], axis=1)
+        z = np.stack([Scale(*scale).apply(X[:, i]) for i, scale in enumerate(self.scales)], axis=1)
+        return np.where(np.array(self.clips), np.clip(z, -CLIP, CLIP), z) if self.clips else z
 
     def typical(self, scores: FloatArray, table: FloatArray) -> FloatArray:
         """Cells in original units with these scores (N, D), given the levels' mean scores (D, Q)."""
@@ -245,8 +251,9 @@ def code_ranks(
 
 def code_values(cells: FloatArray, classes: FloatArray, weight: FloatArray, apart: str | None) -> CodedTable:
     """Rows of standardised values, from raw cells (N, D); see `code_ranks`."""
-    scales = [scale_of(cells[:, i], weight) for i in range(cells.shape[1])]
-    coding = CellCoding(None, tuple((scale.unit, scale.mean, scale.sd) for scale in scales))
+    scales, clips = zip(*(scale_of(column, weight) for column in cells.T), strict=True)
+    numbers = tuple((scale.unit, scale.mean, scale.sd) for scale in scales)
+    coding = CellCoding(None, numbers, clips if any(clips) else ())
     values = coding.standardised(cells)
     merged = canonical_rows(np.where(np.isnan(values), _MISSING, values), classes[:, None], weight)
     merged = merged if apart is None else repeated(merged, apart)
@@ -271,11 +278,17 @@ def _first_column(merged: CanonicalRows) -> FloatArray:
     return merged.Y[:, 0].astype(np.float64)
 
 
-def scale_of(column: FloatArray, weight: FloatArray) -> Scale:
-    """The scale of a column without mirroring: a column that rises with a factor has a positive loading."""
+def scale_of(column: FloatArray, weight: FloatArray) -> tuple[Scale, bool]:
+    """The scale of a column, and whether its cells are clipped: where a few far ones are most of the spread.
+
+    There is no mirroring: a column that rises with a factor has a positive loading.
+    """
     used = (weight > 0) & ~np.isnan(column)
-    scale = fit_scale(column[used], weight[used])
-    return Scale(scale.unit, scale.mean, abs(scale.sd) or 1.0)
+    moments = Moments.of(column[used], weight[used])
+    usual = scale = moments.scale()
+    if reaches_beyond(moments):
+        scale = clipped_scale(column[used], weight[used], usual)
+    return Scale(scale.unit, scale.mean, abs(scale.sd) or 1.0), scale != usual
 
 
 def has_lone_row(codes: NDArray[np.uint8]) -> bool:

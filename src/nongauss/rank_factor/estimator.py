@@ -53,7 +53,8 @@ class RankFactorAnalysis(CellImputer, RankFactors):
         changes nothing.
     observation : {"rank", "gaussian"}, default "rank"
         "gaussian" uses the standardised values with normal noise instead: ordinary Bayesian factor
-        analysis.
+        analysis. Where a few far cells are most of the spread of a column, its cells count as at most five
+        standard deviations from the mean, both of cells so clipped.
     inference : {"vb", "gibbs"}, default "vb"
         Variational Bayes, or Gibbs sampling with `n_chains` chains.
     neighbours : {"level", "pairwise", "extremes"}, default "level"
