@@ -202,24 +202,24 @@ def _shaped(trainer: _Trainer, plain: NetworkConfig, config: NetworkConfig) -> t
 def _layered(trainer: _Trainer, plain: NetworkConfig) -> tuple[Attempt, Attempt]:
     """The better of `PLAIN` and `DEEP` layers; and the last fit.
 
-    Both have the epochs of `DEEP`. The others are for `PLAIN` if it is the better one; or before, if it still
-    learns after the first.
+    Both have the epochs of `DEEP`. The others are for `PLAIN` if it is the better one. If it still learns
+    after the first, it has a whole schedule more before: the short steps at their end came too early.
     """
     few, all_ = trainer.epochs_of_deep, trainer.max_epochs
 
-    def all_of(first: Attempt) -> Attempt:
-        """What `PLAIN` comes to with the other epochs."""
-        return trainer.attempt(plain, MORE_EPOCHS, all_ - few, first, anew=False)
+    def further(first: Attempt, epochs: int) -> Attempt:
+        """What `PLAIN` comes to with so many more."""
+        return trainer.attempt(plain, MORE_EPOCHS, epochs, first, anew=False)
 
     best = last = one = trainer.attempt(plain, "epochs", few)
     if few < all_ and one.still_learns:
-        last = all_of(one)
+        last = further(one, all_)
         best = one = one.or_better(last)._replace(epochs=all_)
     if last.may_be_compared:
         last = trainer.attempt(replace(plain, layers=DEEP), DEEP_EPOCHS, few, one)
         best = one.or_better(last, one.surely)
     if last.may_be_compared and best is one and one.epochs < all_:
-        last = all_of(one)
+        last = further(one, all_ - few)
         best = one.or_better(last)._replace(epochs=all_)
     return best, last
 
