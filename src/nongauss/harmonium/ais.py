@@ -2,7 +2,8 @@
 
 Globally normalised: log p~(x) - log Z, where log Z comes from annealed importance sampling (Neal 2001;
 Salakhutdinov and Murray 2008): from the model without weights, whose Z is known, in many small steps. Chain
-graph: importance sampling of z from q(z | x), row by row.
+graph: importance sampling of z from q(z | x), row by row. Where features are few both are sums over their
+sets.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from nongauss.harmonium.exponential_families import (
 )
 from nongauss.harmonium.objective import log_marginal
 from nongauss.harmonium.posterior import UNSEEN
-from nongauss.harmonium.predict import CELLS, Machine
+from nongauss.harmonium.predict import Machine
 
 
 def annealed_log_partition(
@@ -38,11 +39,7 @@ def annealed_log_partition(
     the visible bias eta + (1 - t) W use. `use` (K,): mean of the hidden units over the data, from which the
     model without weights is near it (None: 0); any gives the same log Z, a near one with less error.
     """
-    if machine.units != "binary" or any(block.kind == "counts" for block in machine.layout):
-        raise InputError(
-            "The log likelihood by annealing is for binary hidden units and binary or real columns; "
-            "fit with units='binary' and without counts."
-        )
+    _check_annealed(machine)
     params, odds = machine.params, machine.prior.log_odds
     W, bias = params.weights.astype(np.float64), (params.hidden_bias + odds).astype(np.float64)
     more = W @ (np.zeros(len(bias)) if use is None else use)
@@ -64,6 +61,27 @@ def annealed_log_partition(
     return float(total - np.log(n_chains)), float(np.sqrt(max((ratios**2).sum() - 1.0 / n_chains, 0.0)))
 
 
+def log_partition_function(
+    machine: Machine, rng: np.random.Generator, n_chains: int, n_steps: int, use: Array | None
+) -> float:
+    """log Z of the globally normalised model: summed over few features, else by annealing; see there."""
+    _check_annealed(machine)
+    if not machine.is_summed:
+        return annealed_log_partition(machine, rng, n_chains, n_steps, use)[0]
+    D = len(machine.params.scale)
+    none = unlabelled(np.zeros((1, D)), np.ones((1, D), dtype=np.bool_))
+    return float(logsumexp(machine.log_joint(none)))
+
+
+def _check_annealed(machine: Machine) -> None:
+    """Raises InputError for models whose Z is not computed: with sizes, or that of each row with counts."""
+    if machine.units != "binary" or any(block.kind == "counts" for block in machine.layout):
+        raise InputError(
+            "The log likelihood by annealing is for binary hidden units and binary or real columns; "
+            "fit with units='binary' and without counts."
+        )
+
+
 def log_likelihood(
     machine: Machine,
     X: Any,
@@ -81,13 +99,15 @@ def log_likelihood(
     """
     log_z = 0.0
     if machine.reading == "global":
-        log_z, _ = annealed_log_partition(machine, rng, n_chains, n_steps, use)
+        log_z = log_partition_function(machine, rng, n_chains, n_steps, use)
     out = np.empty(X.shape[0])
-    for place, rows in unlabelled(X, missing).blocks(CELLS):
+    for place, rows in machine.blocks(X, missing):
         x = dense(rows.X, np.float64)
         scaled = x * machine.params.scale
         seen = np.ones(x.shape) if rows.missing is None else (~rows.missing).astype(np.float64)
-        if machine.reading == "chain" or rows.missing is not None:
+        if machine.is_summed:
+            relative = logsumexp(machine.log_joint(rows), axis=1) - log_z
+        elif machine.reading == "chain" or rows.missing is not None:
             relative = _by_importance(machine, rows, scaled * seen, seen, rng, n_chains) - log_z
         else:
             relative = log_marginal(machine.params, machine.units, machine.prior.log_odds, scaled) - log_z

@@ -160,8 +160,9 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> FloatArray:
         """Mean of each hidden unit given the row, (N, K): if binary, the probability to have the feature.
 
-        Missing cells, or whole views, are integrated out by mean field; by a classifier, which has learned
-        with cells and views left out, they are taken for what the other cells let expect.
+        Missing cells, or whole views, are integrated out, by mean field with over ten features; by a
+        classifier, which has learned with cells and views left out, they are taken for what the other cells
+        let expect.
         """
         return self._hidden(X)
 
@@ -227,10 +228,11 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
         return description(self.component_status_, self.use_, self.top_features(5), most)
 
     def score_samples(self, X: Any, n_chains: int = 200, n_steps: int = 1000) -> FloatArray:
-        """Log likelihood of what is known of each row, nats (N,), by annealing; binary units only.
+        """Log likelihood of what is known of each row, nats (N,); binary units only.
 
-        Of the chain graph by importance sampling row by row, and so for rows with gaps, which are integrated
-        out.
+        Missing cells are integrated out. Up to ten features are summed, which is exact. With more, it comes
+        from annealing with `n_chains` chains of `n_steps` steps, and for the chain graph and rows with gaps
+        from `n_chains` draws of the features of each row.
 
         Real columns count by the density of their encoded (standardised) values, counts given their sum,
         three labels or more by a binary unit each, as if several could be at once.

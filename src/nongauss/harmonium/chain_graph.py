@@ -38,6 +38,9 @@ CALM = 8
 STILL = 1e-5
 """An iteration that raises the bound by a smaller share of itself changes nothing any more."""
 
+WHOLE_SWEEPS = (1.0, 1.0)
+"""Sweeps over the features of the rows in an iteration, each with all of the likelihood."""
+
 ALIKE = 0.95
 """Units whose use correlates beyond this are duplicates."""
 
@@ -215,7 +218,7 @@ class ChainLearner:
         for block in dense_blocks(self.layout, self.rows, state.params.scale):
             at = block.place
             on[at], logits[at] = mean_field_sweeps(
-                state.params, self.layout, state.prior.log_odds, block, state.on[at], 2
+                state.params, self.layout, state.prior.log_odds, block, state.on[at], WHOLE_SWEEPS
             )
         self.state = state._replace(on=on)
         return logits

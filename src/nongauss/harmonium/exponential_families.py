@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, logsumexp, softmax
 
 from nongauss.core.records import persistable
 from nongauss.tables.clipped_scale import CLIP
@@ -108,7 +108,7 @@ def log_partition(layout: Layout, a: Array, totals: Array) -> Array:
         elif block.kind == "real":
             out += 0.5 * (part * part).sum(axis=1)
         else:
-            out += totals[:, counted] * (part - log_softmax(part, axis=1))[:, 0]
+            out += totals[:, counted] * logsumexp(part, axis=1)
             counted += 1
     return out
 

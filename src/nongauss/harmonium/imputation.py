@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, softmax
 
 from nongauss.core.records import persistable
-from nongauss.harmonium.data import HarmoniumTable, encode
+from nongauss.harmonium.data import HarmoniumTable, encode, unlabelled
 from nongauss.harmonium.exponential_families import Array
+from nongauss.harmonium.feature_law import FeatureLaw, law_of_features
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.visible_units import UnitCoder
 from nongauss.tables.encoder import TableEncoder
@@ -97,23 +98,23 @@ def _learn(
     """The readout of each column, from cells (N, J) that were hidden from encoded rows X (N, D)."""
     rng = np.random.default_rng(seed)
     owner = _owners(table.coder, margins)
-    features: list[list[FloatArray]] = [[] for _ in margins]
-    spreads: list[list[FloatArray]] = [[] for _ in margins]
-    seen: list[list[FloatArray]] = [[] for _ in margins]
-    means = []
-    for _ in range(N_ROUNDS):
-        hidden = rng.random(cells.shape) < HIDDEN
-        unseen = gaps | (hidden[:, owner] if len(margins) else gaps) & (owner >= 0)
-        mean, spread = _features(machine, X, unseen)
-        means.append(mean)
-        for j in range(len(margins)):
-            own = hidden[:, j] & ~np.isnan(cells[:, j])
-            features[j].append(mean[own])
-            spreads[j].append(spread[own])
-            seen[j].append(cells[own, j])
-    joined = ((np.concatenate(part[j]) for part in (features, spreads, seen)) for j in range(len(margins)))
-    basis = _directions(np.concatenate(means))
-    return tuple(_readout(margin, basis, *parts) for margin, parts in zip(margins, joined, strict=True))
+    hidden = [rng.random(cells.shape) < HIDDEN for _ in range(N_ROUNDS)]
+    laws = [_law_given_others(machine, X, gaps, owner, gone) for gone in hidden]
+    basis = _directions(np.concatenate([law.mean for law in laws]))
+    known = ~np.isnan(cells)
+    return tuple(
+        _readout(margin, basis, laws, [gone[:, j] & known[:, j] for gone in hidden], cells[:, j])
+        for j, margin in enumerate(margins)
+    )
+
+
+def _law_given_others(
+    machine: Machine, X: Array, gaps: NDArray[np.bool_], owner: NDArray[np.intp], hidden: NDArray[np.bool_]
+) -> FeatureLaw:
+    """The law of the features of encoded rows X (N, D) without what is `hidden` (N, J) beside their gaps."""
+    is_hidden = hidden[:, owner] if hidden.shape[1] else gaps
+    unseen = gaps | (is_hidden & (owner >= 0))
+    return law_of_features(machine, unlabelled(np.where(unseen, np.float32(0), X), unseen))
 
 
 def _directions(features: FloatArray) -> FloatArray:
@@ -132,19 +133,19 @@ def _owners(coder: UnitCoder, margins: tuple[Margin, ...]) -> NDArray[np.intp]:
     return np.array([of_place.get(places[unit.column], -1) for unit in coder.units], dtype=np.intp)
 
 
-def _features(machine: Machine, X: Array, unseen: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-    """Means and standard deviations of the features (N, K) of encoded rows with cells not seen."""
-    missing = unseen if unseen.any() else None
-    mean = machine.hidden(np.where(unseen, np.float32(0), X).astype(np.float32), missing)
-    if machine.units == "real":
-        return mean, np.ones_like(mean)
-    return mean, np.sqrt(np.clip(mean * (1.0 - mean), 0.0, None))
-
-
 def _readout(
-    margin: Margin, basis: FloatArray, features: FloatArray, spread: FloatArray, cells: FloatArray
+    margin: Margin,
+    basis: FloatArray,
+    laws: list[FeatureLaw],
+    chosen: list[NDArray[np.bool_]],
+    cells: FloatArray,
 ) -> Readout:
-    """What features (n, K) say of cells (n,), by their parts along `basis` (K, R)."""
+    """What features say of cells (N,), those `chosen` in each round, by their parts along `basis` (K, R).
+
+    `laws`: of the features of all N rows in each round, in which these cells were hidden.
+    """
+    features = np.concatenate([law.mean[own] for law, own in zip(laws, chosen, strict=True)])
+    cells = np.concatenate([cells[own] for own in chosen])
     if _by_value(margin):
         return _logits(margin, basis, features, cells)
     low, high = margin.span(cells)
@@ -157,7 +158,8 @@ def _readout(
     model = RidgeCV(np.logspace(-1, 4, 6)).fit(parts, score)
     left, slope = score - model.predict(parts), basis @ model.coef_
     variance = _left_variance(left, parts, float(model.alpha_))
-    told = float(((spread * slope) ** 2).sum(axis=1).mean())
+    each = [law.variance(slope)[own] for law, own in zip(laws, chosen, strict=True)]
+    told = float(np.concatenate(each).mean())
     shared = min(1.0, MOST_SHARED * variance / told) if told > 0 else 0.0
     weights = np.append(slope, model.intercept_)[:, None]
     return Readout(weights, float(np.sqrt(max(variance - shared * told, 1e-6))), float(np.sqrt(shared)))
@@ -214,15 +216,16 @@ def complete(
     n joint draws; None: as many as usual, for laws alone. Features are drawn from their law given the seen
     cells, so that cells of a row that hang on one feature are drawn together.
     """
-    mean, spread = _features(machine, *encoded)
     hashes = row_hashes(*encoded)
     own_noise = RowNoise(hashes, seed + OWN_SALT)
-    places = _places(RowNoise(hashes, seed), mean.shape[1], n)
+    places = _places(RowNoise(hashes, seed), machine.params.n_components, n)
     own = [own_noise.uniform(len(reader.margins)) for _ in places]
-    if machine.units == "binary":
-        draws = [(place < mean).astype(np.float64) for place in places]
-    else:
-        draws = [mean + spread * ndtri(place) for place in places]
+    mean, draws = np.empty(places.shape[1:]), np.empty_like(places)
+    for at, rows in machine.blocks(*encoded):
+        law = law_of_features(machine, rows)
+        mean[at] = law.mean
+        for drawn, place in zip(draws, places, strict=True):
+            drawn[at] = law.draw(place[at])
     return [
         _cells(margin, readout, np.flatnonzero(missing[:, j]), mean, draws, [each[:, j] for each in own])
         for j, (margin, readout) in enumerate(zip(reader.margins, reader.readouts, strict=True))
@@ -244,7 +247,7 @@ def _cells(
     readout: Readout,
     rows: NDArray[np.intp],
     mean: FloatArray,
-    draws: list[FloatArray],
+    draws: FloatArray,
     own: list[FloatArray],
 ) -> OrderedCells | LabelCells:
     """What drawn features say of the missing cells of one column, drawn at places `own` (N,) of laws."""

@@ -6,7 +6,7 @@ x a - A(a) of a visible unit is replaced by a quadratic around the present a: Ja
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,10 @@ from nongauss.harmonium.params import FeaturePrior, HarmoniumParams
 
 CELLS = 2**18
 """Cells of a block of rows that are in memory at once."""
+
+SHARES = (*np.geomspace(0.02, 1.0, 12).tolist(), *[1.0] * 8)
+"""Share of the likelihood of a new row that counts in each sweep of mean field: it rises, so that features
+that compete are told apart by all that they explain, not by which of them moves first (annealing)."""
 
 UNSEEN = -1e30
 """Natural parameter of a count that is not seen: the others share the total."""
@@ -93,29 +97,35 @@ def natural_moments(params: HarmoniumParams, on: Array) -> tuple[Array, Array]:
 
 
 def mean_field_sweeps(
-    params: HarmoniumParams, layout: Layout, log_odds: Array, block: DenseBlock, on: Array, sweeps: int
+    params: HarmoniumParams,
+    layout: Layout,
+    log_odds: Array,
+    block: DenseBlock,
+    on: Array,
+    shares: Sequence[float],
 ) -> tuple[Array, Array]:
     """q(z) of the rows of a block, from P(z = 1) `on` (B, K): the new P(z = 1) and its logits (B, K).
 
-    logit nu_k = log odds_k + W_k' slope + (nu_k - 1/2) W_k^2' curvature, less what units that moved before it
-    in the sweep explain by now. Between units of one sweep the curvature is that of a row whose units are as
-    the prior has them; the next sweep starts from exact slopes.
+    logit nu_k = log odds_k + t (W_k' slope + (nu_k - 1/2) W_k^2' curvature - e_k), e_k being what units that
+    moved before it in the sweep explain by now, and t, one of `shares` a sweep, the share of the likelihood
+    that counts. Between units of one sweep the curvature is that of a row whose units are as the prior has
+    them; the next sweep starts from exact slopes.
     """
     W = params.weights.astype(np.float32)
     fixed, counted = _interactions(params, layout, log_odds)
     logits = np.empty_like(on)
-    for _ in range(sweeps):
+    for share in shares:
         a, variance = natural_moments(params, on)
         at = surrogate(layout, block.x, a, variance, block.totals, block.seen)
         own = (at.curvature @ (W * W)).astype(np.float64)
-        pull = (at.slope @ W).astype(np.float64) + log_odds + (on - 0.5) * own
+        pull = (at.slope @ W).astype(np.float64) + (on - 0.5) * own
         pull += _count_correction(params, layout, block, a, on)
         moved, new = np.zeros_like(on), on.copy()
         for k in range(on.shape[1]):
             explained = moved @ fixed[:, k]
             for total, each in zip(block.totals.T, counted, strict=True):
                 explained += total * (moved @ each[:, k])
-            logits[:, k] = pull[:, k] - explained
+            logits[:, k] = log_odds[k] + share * (pull[:, k] - explained)
             new[:, k] = expit(logits[:, k])
             moved[:, k] = new[:, k] - on[:, k]
         on = new
@@ -169,11 +179,9 @@ def masked(a: Array, seen: Array | None) -> Array:
     return a if seen is None else np.where(seen > 0, a, UNSEEN)
 
 
-def infer_features(
-    params: HarmoniumParams, layout: Layout, prior: FeaturePrior, rows: VisibleRows, sweeps: int = 20
-) -> Array:
-    """P(z = 1) under q(z) of new rows, (N, K), by mean field from the prior."""
+def infer_features(params: HarmoniumParams, layout: Layout, prior: FeaturePrior, rows: VisibleRows) -> Array:
+    """P(z = 1) under q(z) of new rows, (N, K), by mean field from the prior; see `SHARES`."""
     on = np.tile(expit(prior.log_odds), (rows.X.shape[0], 1))
     for block in dense_blocks(layout, rows, params.scale):
-        on[block.place], _ = mean_field_sweeps(params, layout, prior.log_odds, block, on[block.place], sweeps)
+        on[block.place], _ = mean_field_sweeps(params, layout, prior.log_odds, block, on[block.place], SHARES)
     return on

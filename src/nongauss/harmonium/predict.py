@@ -8,11 +8,13 @@ A filler takes missing cells for what the other cells of their row tell, by prob
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import softmax
 
 from nongauss.core.records import persistable
 from nongauss.harmonium.chain_graph import ACTIVE, ALIKE, DUPLICATE
@@ -24,6 +26,7 @@ from nongauss.harmonium.data import (
     scaled,
     unlabelled,
 )
+from nongauss.harmonium.enumeration import MOST_ENUMERATED, feature_sets, log_joint_of_sets
 from nongauss.harmonium.exponential_families import RANGES, Array, Layout, dense, mean_of, respond
 from nongauss.harmonium.objective import scores
 from nongauss.harmonium.params import FeaturePrior, HarmoniumParams
@@ -144,7 +147,8 @@ class Machine(NamedTuple):
 
     `reading`, its normalisation: "global", where hidden units are independent given a row,
     or "chain", where they are not.
-    `filler` says what missing cells are taken for; where it is empty they are integrated out.
+    `filler` says what missing cells are taken for; where it is empty they are integrated out, exactly where
+    features are few, else by mean field.
     """
 
     params: HarmoniumParams
@@ -155,10 +159,25 @@ class Machine(NamedTuple):
     totals: Array
     filler: Filler
 
+    @property
+    def is_summed(self) -> bool:
+        """Are sets of features few enough to be summed, where features are not independent given a row?"""
+        return self.units == "binary" and self.params.n_components <= MOST_ENUMERATED
+
+    def log_joint(self, rows: VisibleRows) -> Array:
+        """log p(z, x) of each of the S sets of features and seen cells of rows, (B, S); see `is_summed`."""
+        is_chain, odds = self.reading == "chain", self.prior.log_odds
+        return log_joint_of_sets(self.params, self.layout, odds, is_chain, rows, self.totals)
+
+    def blocks(self, X: Any, missing: Array | None) -> Iterator[tuple[slice, VisibleRows]]:
+        """Encoded rows, as many at a time as are worked on at once, with their place."""
+        D, wide = X.shape[1], 2**self.params.n_components if self.is_summed else 1
+        yield from unlabelled(X, missing).blocks(CELLS * D // max(D, wide))
+
     def hidden(self, X: Any, missing: Array | None = None) -> Array:
         """E[z h | x] (N, K) for encoded rows; missing cells are integrated out, or filled."""
         out = np.empty((X.shape[0], self.params.n_components))
-        for place, rows in unlabelled(X, missing).blocks(CELLS):
+        for place, rows in self.blocks(X, missing):
             with np.errstate(under="ignore", over="ignore"):
                 out[place] = self._hidden(rows)
         return out
@@ -166,7 +185,7 @@ class Machine(NamedTuple):
     def scores(self, X: Any, missing: Array | None = None) -> Array:
         """Scores (N, C) of encoded rows, one a class, C = 1 for a number; missing cells as in `hidden`."""
         out = np.empty((X.shape[0], len(self.params.votes)))
-        for place, rows in unlabelled(X, missing).blocks(CELLS):
+        for place, rows in self.blocks(X, missing):
             if self.filler.means.size:
                 rows = self.filler.filled(self.layout, rows)
             with np.errstate(under="ignore", over="ignore"):
@@ -175,10 +194,13 @@ class Machine(NamedTuple):
 
     def _hidden(self, rows: VisibleRows) -> Array:
         """E[z h | x] (B, K), all rows at once."""
-        if self.reading == "chain":
-            return infer_features(self.params, self.layout, self.prior, rows, SWEEPS)
         if self.filler.means.size:
             rows = self.filler.filled(self.layout, rows)
+        if self.is_summed and (self.reading == "chain" or rows.missing is not None):
+            summed: Array = softmax(self.log_joint(rows), axis=1) @ feature_sets(self.params.n_components)
+            return summed
+        if self.reading == "chain":
+            return infer_features(self.params, self.layout, self.prior, rows)
         if (self.params.scale != 1.0).any():
             rows = rows._replace(X=scaled(rows.X, self.params.scale))
         if rows.missing is None:

@@ -85,7 +85,7 @@ def filled_by_mean_field(
     `mean_totals`: what the counts of a row sum to in each block of counts, for rows that have none of them.
     """
     x = np.where(missing, 0.0, x).astype(x.dtype)
-    totals = _complete_totals(layout, x, ~missing, mean_totals)
+    totals = complete_totals(layout, x, ~missing, mean_totals)
     a = np.broadcast_to(params.visible_bias, x.shape).copy()
     for _ in range(sweeps):
         x = np.where(missing, mean_of(layout, a, totals), x)
@@ -93,7 +93,7 @@ def filled_by_mean_field(
     return np.where(missing, mean_of(layout, a, totals), x)
 
 
-def _complete_totals(
+def complete_totals(
     layout: Layout,
     x: Float[np.ndarray, "B D"],
     seen: Bool[np.ndarray, "B D"],
