@@ -20,7 +20,7 @@ from nongauss.estimator.base import (
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.harmonium.ais import log_likelihood
-from nongauss.harmonium.chain_graph import ACTIVE
+from nongauss.harmonium.chain_graph import ACTIVE, ChainState
 from nongauss.harmonium.config import LARGEST_TRUNCATION, HarmoniumRecipe
 from nongauss.harmonium.data import (
     HarmoniumTable,
@@ -31,6 +31,7 @@ from nongauss.harmonium.data import (
     read_table,
 )
 from nongauss.harmonium.exponential_families import dense, saturated_share
+from nongauss.harmonium.linked_columns import n_linked_columns
 from nongauss.harmonium.predict import SATURATED, Machine, component_status, description, top_columns
 from nongauss.harmonium.visible_units import UnitCoder
 from nongauss.optimise.checkpoint import Checkpoint
@@ -93,11 +94,11 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
         return open_checkpoint(self.checkpoint, seed, self.random_state, arrays, *told)
 
     def _keep(
-        self, coder: UnitCoder, machine: Machine, rows: VisibleRows, reasons: tuple[str, ...] | None
+        self, coder: UnitCoder, machine: Machine, rows: VisibleRows, chain: ChainState | None
     ) -> FloatArray:
         """Set the attributes that follow from a fit to `rows`; returns their hidden means (N, K).
 
-        `reasons`: why units are not in use, None where their activations tell.
+        `chain` knows why units are not in use; None where their activations tell.
         """
         self._coder, self.machine_ = coder, machine
         self.n_features_in_ = coder.n_features
@@ -107,9 +108,11 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
             del self.feature_names_in_
         self.encoded_names_ = coder.encoded_names
         hidden = machine.hidden(rows.X, rows.missing)
-        if reasons is None:
-            reasons = component_status(hidden, rows.weight, machine.units)
-        self.component_status_ = reasons
+        if chain is None:
+            self.component_status_ = component_status(hidden, rows.weight, machine.units)
+        else:
+            linked = n_linked_columns(machine.params.weights, machine.layout, rows, hidden, coder.owners)
+            self.component_status_ = chain.with_lone(linked < 2).reasons
         self.n_active_ = sum(status == ACTIVE for status in self.component_status_)
         self.components_ = machine.params.weights.T.astype(np.float64) * coder.directions
         self.visible_std_ = column_spreads(rows)

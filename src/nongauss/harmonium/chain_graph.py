@@ -50,7 +50,8 @@ ACTIVE = "active"
 UNUSED = "fewer than two rows have it"
 DUPLICATE = "duplicate of another feature"
 IDLE = "what it explains does not pay for its weights"
-REASONS = (ACTIVE, UNUSED, DUPLICATE, IDLE)
+LONE = "one column alone goes with it"
+REASONS = (ACTIVE, UNUSED, DUPLICATE, IDLE, LONE)
 
 
 class ChainState(NamedTuple):
@@ -71,6 +72,12 @@ class ChainState(NamedTuple):
     def reasons(self) -> tuple[str, ...]:
         """For each unit that there was: is it active, or why was it removed?"""
         return tuple(REASONS[fate] for fate in self.fates)
+
+    def with_lone(self, is_lone: NDArray[np.bool_]) -> ChainState:
+        """The state where some of its units (K,) are known to tell of one column alone."""
+        fates = self.fates.copy()
+        fates[self.ids[is_lone]] = REASONS.index(LONE)
+        return self._replace(fates=fates)
 
 
 class RowSums(NamedTuple):

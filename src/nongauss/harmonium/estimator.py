@@ -101,11 +101,12 @@ class Harmonium(CellImputer, HarmoniumBase):
     Attributes
     ----------
     n_active_ : int
-        Number of features in use.
+        Number of features in use; where it is estimated, those that at least two columns go with. A feature
+        that is the shape of one column alone, such as its tail, stays in the model and is not counted.
     component_status_ : tuple of str
         For each feature that the fit started with: "active", or why it is not in use.
     components_ : ndarray (K, D)
-        Weights of the features in use, the most used first; `encoded_names_` has the D names. Above 0: rows
+        Weights of the model's features, the most used first; `encoded_names_` has the D names. Above 0: rows
         with the feature have larger values.
     use_ : ndarray (K,)
         Mean of each feature over the training rows.
@@ -196,14 +197,14 @@ class Harmonium(CellImputer, HarmoniumBase):
         coder, rows = table.coder, table.rows
         seed, checkpoint = self._opened(seed, table)
         recipe, run = self._recipe(len(coder.units), seed), self._run(checkpoint)
-        reasons = None
+        chain = None
         if self._is_chain(rows):
             prunes = self.n_components == "infinite"
             result, machine = fit_chain(coder.layout, rows, recipe, run, prunes=prunes)
-            reasons = result.state.reasons if prunes else None
+            chain = result.state if prunes else None
         else:
             result, machine = fit_global(coder.layout, rows, recipe, run, all_rows=table.all_rows)
-        self._keep(coder, machine, rows, reasons)
+        self._keep(coder, machine, rows, chain)
         self._seed, self._reader = seed, learn_reader(table, machine, seed)
         close_checkpoint(checkpoint, result.status)
         self._record_fit(result)

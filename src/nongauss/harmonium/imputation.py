@@ -128,9 +128,8 @@ def _directions(features: FloatArray) -> FloatArray:
 
 def _owners(coder: UnitCoder, margins: tuple[Margin, ...]) -> NDArray[np.intp]:
     """The margin of each unit's input column, -1 where it has none: (D,)."""
-    places = coder.table.places
-    of_place = {places[margin.flat]: j for j, margin in enumerate(margins)}
-    return np.array([of_place.get(places[unit.column], -1) for unit in coder.units], dtype=np.intp)
+    of_place = {coder.table.places[margin.flat]: j for j, margin in enumerate(margins)}
+    return np.array([of_place.get(owner, -1) for owner in coder.owners.tolist()], dtype=np.intp)
 
 
 def _readout(

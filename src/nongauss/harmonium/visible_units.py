@@ -87,6 +87,11 @@ class UnitCoder:
         return self.table.n_features
 
     @property
+    def owners(self) -> NDArray[np.intp]:
+        """The number of the input column of each unit: (D,)."""
+        return np.array([self.table.places[unit.column] for unit in self.units], dtype=np.intp)
+
+    @property
     def directions(self) -> NDArray[np.float64]:
         """1 of each unit that rises with its column, -1 where the column is mirrored: (D,)."""
         return np.sign([unit.sd for unit in self.units])
