@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
 from harmonium.small import D, K, params, states
 from nongauss import Harmonium
@@ -53,6 +53,16 @@ def test_features_of_rows_with_gaps_are_those_of_a_sum_over_what_is_missing(read
     assert_allclose(m.hidden(x, missing), [mean for mean, _ in by_hand], atol=1e-6)
     law = law_of_features(m, unlabelled(x, missing))
     assert_allclose(law.shares, [p for _, p in by_hand], atol=1e-6)
+
+
+@pytest.mark.parametrize("reading", ["global", "chain"])
+def test_missing_cells_are_expected_to_be_what_they_are_over_all_sets(reading):
+    m = machine(reading, MIXED)
+    x, missing = np.array([[1.0, 0.0, 1.5, 0.0]], np.float32), np.array([[False, True, False, True]])
+    _, p = summed_by_hand(m, x[0], missing[0])
+    a = states(K) @ m.params.weights.T + m.params.visible_bias
+    told = m.expected(x, missing)[0]
+    assert_allclose(told[[1, 3]], [p @ expit(a[:, 1]), p @ a[:, 3]], atol=1e-6)
 
 
 def test_sets_of_the_chain_graph_have_the_chances_of_its_joint_law():

@@ -207,8 +207,8 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
         for block in self._coder.layout:
             if block.view == view:
                 missing[:, block.place] = True
-        hidden = self.machine_.hidden(np.where(missing, np.float32(0), encoded), missing)
-        return self.inverse_transform(hidden)[:, list(places[view])]
+        expected = self.machine_.expected(np.where(missing, np.float32(0), encoded), missing)
+        return decode(self._coder, expected)[:, list(places[view])]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns of `transform`: harmonium0, harmonium1, ..."""

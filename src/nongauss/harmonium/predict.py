@@ -227,6 +227,16 @@ class Machine(NamedTuple):
         means: Array = mean_of(self.layout, a, totals) / self.params.scale
         return means
 
+    def expected(self, X: Array, missing: Array | None) -> Array:
+        """E[x] (N, D) given the seen cells of encoded rows, as encoded: over sets of features where these are
+        summed, else at their means."""
+        if self.filler.means.size or not self.is_summed:
+            return self.visible(self.hidden(X, missing))
+        out, of_sets = np.empty(X.shape), self.visible(feature_sets(self.params.n_components))
+        for place, rows in self.blocks(X, missing):
+            out[place] = softmax(self.log_joint(rows), axis=1) @ of_sets
+        return out
+
 
 SATURATED = 0.8
 """Share of saturated activations from which a fit is reported."""
