@@ -1,4 +1,4 @@
-"""`HarmoniumBase`: what both harmoniums say of a fit, of rows, and of their features."""
+"""`HarmoniumBase`: what all harmoniums say of a fit, of rows, and of their features."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FloatArray = NDArray[np.float64]
 
 
 class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
-    """What both harmoniums say of a fit; a subclass says what it learns and stores the parameters."""
+    """What all harmoniums say of a fit; a subclass says what it learns and stores the parameters."""
 
     n_components: Any
     truncation: Any

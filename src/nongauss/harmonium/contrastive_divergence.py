@@ -79,17 +79,20 @@ def dropout_share(recipe: HarmoniumRecipe, rows: VisibleRows) -> float:
     return 0.5 * long / (long + 10.0)
 
 
+LARGEST_NORM = 0.95
+"""Norm of the weights between real units of both layers, which is below 1 wherever Z is finite."""
+
+
 def keep_normalisable(weights: Array, layout: Layout) -> None:
     """Shrink weights (D, K) of real visible units beside real hidden ones to a norm below 1, in place.
 
     At a norm |W| >= 1 the integral of exp(x' W h - |x|^2 / 2 - |h|^2 / 2), so Z, is infinite.
     """
-    real = [block.place for block in layout if block.kind == "real"]
-    if real:
-        norm = np.sqrt(np.linalg.eigvalsh(sum(weights[at].T @ weights[at] for at in real))[-1])
-        if norm > 0.95:
-            for at in real:
-                weights[at] *= 0.95 / norm
+    real = real_columns(layout, len(weights))
+    if real.any():
+        norm = np.sqrt(np.linalg.eigvalsh(weights[real].T @ weights[real])[-1])
+        if norm > LARGEST_NORM:
+            weights[real] *= LARGEST_NORM / norm
 
 
 def real_columns(layout: Layout, n_columns: int) -> Array:
@@ -321,9 +324,13 @@ class ContrastiveLearner:
         """What overlap of units costs at this step: it rises from 0 with the square of the steps."""
         return self.overlap * (self.done / max(self.n_steps, 1)) ** 2
 
+    def _step_left(self) -> float:
+        """The share of the first step that is left: it falls in a straight line, to `DECAYED`."""
+        return 1.0 - (1.0 - DECAYED) * self.done / max(self.n_steps, 1)
+
     def _move(self, gradients: tuple[Array, ...]) -> None:
-        """One step of Adam, each kind of parameter by its own step size, which falls in a straight line."""
-        left = 1.0 - (1.0 - DECAYED) * self.done / max(self.n_steps, 1)
+        """One step of Adam, each kind of parameter by its own step size."""
+        left = self._step_left()
         self.done += 1
         bias = min(BIAS_STEP, self.weight_step)
         rates = (self.weight_step, bias, bias, self.vote_step, self.vote_step, self.raw_step)
@@ -339,8 +346,7 @@ class ContrastiveLearner:
         """Move the scales of real columns, 1 / sigma_1, up the likelihood, where they are learned."""
         if at.scale is None:
             return
-        left = 1.0 - (1.0 - DECAYED) * self.done / max(self.n_steps, 1)
-        step = NOISE_STEP * left * np.clip(at.scale[self.real] / counts, -1.0, 1.0)
+        step = NOISE_STEP * self._step_left() * np.clip(at.scale[self.real] / counts, -1.0, 1.0)
         scale = self.params.scale
         scale[self.real] = np.clip(scale[self.real] * np.exp(step), 1.0 / LARGEST_SCALE, LARGEST_SCALE)
 

@@ -22,10 +22,7 @@ from nongauss.estimator.base import (
 )
 from nongauss.estimator.imputation import CellImputer, MissingLaws
 from nongauss.harmonium.base import HarmoniumBase
-from nongauss.harmonium.data import (
-    VisibleRows,
-    encode,
-)
+from nongauss.harmonium.data import VisibleRows, encode
 from nongauss.harmonium.fit import fit_chain, fit_global, has_room
 from nongauss.harmonium.imputation import CellReader, complete, learn_reader
 from nongauss.optimise.loop import close_checkpoint
