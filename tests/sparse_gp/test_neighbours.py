@@ -235,3 +235,19 @@ def test_weights_are_counts_where_most_rows_are_there_once():
     assert are_counts(np.array([1.0, 1.0, 3.0, 1.0]))
     assert not are_counts(np.array([1.0, 1.0, 2.5, 1.0]))
     assert not are_counts(np.array([850.0, 900.0, 1.0]))
+
+
+@pytest.mark.filterwarnings("ignore:.*Reached the largest number of iterations")
+def test_what_looks_like_outliers_is_told_by_neighbours():
+    """Of a few cells of the plane, each of a level of its own, a site of Student-t noise says next to nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(900, 2))
+    row, column = np.floor(8.0 * X).astype(int).T
+    jump = 4.0 * (rng.uniform(size=(8, 8)) < 0.12)[row, column]
+    y = np.sin(3.0 * X[:, 0]) + jump + 0.1 * rng.standard_t(3, 900)
+    model = SparseGPRegressor("student_t", n_inducing=10, max_iter=30, random_state=0).fit(X[:600], y[:600])
+    law = model.predict_distribution(X[600:])
+    error = np.sqrt(np.mean((law.mean - y[600:]) ** 2))
+    assert model._near is not None
+    assert error < 0.65 * y.std()  # .95 where rows speak by their sites alone
+    assert law.log_prob(y[600:]).mean() > -1.3

@@ -2,8 +2,9 @@
 
 A few hundred inducing inputs smooth away what is short-ranged. Each row speaks of f as a normal observation
 would, by its site: r = g / b above E f with noise of variance 1 / b, where g = dE/dm and b = -2 dE/dv are
-derivatives of E log p(y | f); with Gaussian noise these are y - E f and s^2. What is left is taken for a
-second process of variance a s^2 whose correlation falls as e^(-d / h), d the distance in length-scales of the
+derivatives of E log p(y | f); with Gaussian noise these are y - E f and s^2. Of noise with heavy tails all
+rows may also speak alike, of which is taken what predicts better: what is far out for the process need not
+be for its neighbours. What is left is taken for a second process of variance a s^2 whose correlation falls as e^(-d / h), d the distance in length-scales of the
 first; at a row it is predicted from the nearest rows alone (Vecchia 1988; of residuals of inducing inputs
 Gyger, Furrer and Sigrist 2024). With C the correlations of the neighbours times a, plus diag(noise / s^2),
 and k those with the row times a:
@@ -19,6 +20,7 @@ counts that are no Poisson ones a wide f has the better density, and a mean of s
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -34,8 +36,9 @@ from nongauss.core.records import persistable
 from nongauss.core.schema import LARGEST_LOG
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.sparse_gp.cavity import Cavities, left_out_moments, row_numbers
-from nongauss.sparse_gp.data import GPRows
+from nongauss.sparse_gp.data import FAR, GPRows
 from nongauss.sparse_gp.kernels import FloatArray
+from nongauss.sparse_gp.likelihoods.base import weighted_median
 from nongauss.sparse_gp.predict import GPAverage, GPPosterior
 
 N_NEAR = 24
@@ -225,15 +228,44 @@ def near_residuals(average: GPAverage, rows: GPRows) -> NearResiduals | None:
     some = np.random.default_rng(0).permutation(len(residual))[:MOST_JUDGED]
     judged = _JudgedRows(average, rows, some)
     near = every.nearest(every.X[some], judged.copies)
+    readings = [every]
+    if posterior.likelihood.nears_gaussian:
+        readings.append(replace(every, noise=_alike(residual, every.noise, rows.weight)))
+    found = []
+    for reading in readings:
+        best = _best_law(reading, near, judged)
+        found.append((best, best.law_of(*near, best.length, best.ratio, judged.copies)))
+    return _worth_keeping(found, judged)
+
+
+def _alike(residual: FloatArray, noise: FloatArray, weight: FloatArray) -> FloatArray:
+    """The noise of rows (N,) that speak alike, but those beyond `FAR` robust sds: theirs is that of their sites.
+
+    A site of next to no precision has lost how far its row is, and the size of its noise tells it.
+    """
+    usual, distance = 1.0 / weight, np.abs(residual)
+    far = distance > FAR * 1.4826 * weighted_median(distance, weight)
+    far |= noise * weight > FAR**2 * weighted_median(noise * weight, weight)
+    return np.where(far, np.maximum(noise, usual), usual)
+
+
+def _best_law(
+    every: NearResiduals, near: tuple[NDArray[np.intp], FloatArray], judged: _JudgedRows
+) -> NearResiduals:
+    """These rows with the h, a and s^2 under which the judged ones are predicted best as normal observations.
+
+    `near`: the nearest rows of these and their distances.
+    """
+    some, copies = judged.copies.row, judged.copies
     best, least = every, math.inf
     for length, ratio in product(LENGTHS, RATIOS):
-        mean, open_part = every.law_of(*near, length, ratio, judged.copies)
+        mean, open_part = every.law_of(*near, length, ratio, copies)
         total = open_part + every.noise[some] * judged.counted
-        rest = float(judged.share @ ((residual[some] + judged.copies.gap - mean) ** 2 / total))
+        rest = float(judged.share @ ((every.residual[some] + copies.gap - mean) ** 2 / total))
         loss = float(judged.share @ np.log(total)) + math.log(rest)
         if loss < least:
             best, least = replace(every, length=length, ratio=ratio, variance=rest), loss
-    return _worth_keeping(best, best.law_of(*near, best.length, best.ratio, judged.copies), judged)
+    return best
 
 
 def are_counts(weight: FloatArray) -> bool:
@@ -319,12 +351,18 @@ class _JudgedRows:
 
 
 def _worth_keeping(
-    best: NearResiduals, told: tuple[FloatArray, FloatArray], judged: _JudgedRows
+    found: Sequence[tuple[NearResiduals, tuple[FloatArray, FloatArray]]], judged: _JudgedRows
 ) -> NearResiduals | None:
-    """The neighbours with s^2 and the likelihood's parameters beside them, if the gain is beyond doubt."""
+    """That of several readings of rows under which the judged ones are most probable, if it gains beyond doubt.
+
+    Each comes with what it tells of these, E r and var f / s^2. With s^2 and the likelihood's parameters
+    beside neighbours.
+    """
     nothing = np.zeros(len(judged.y))
-    x_alone, before = judged.best(nothing, nothing, best.variance)
-    x, after = judged.best(*told, best.variance)
+    x_alone, before = judged.best(nothing, nothing, found[0][0].variance)
+    fits = [judged.best(*told, best.variance) for best, told in found]
+    number = int(np.argmax([judged.share @ after for _, after in fits]))
+    (best, told), (x, after) = found[number], fits[number]
     gain, error = judged.mean_of(after - before)
     alone, beside = (
         judged.mean_of(np.abs(judged.y - judged.law(shift, more, psi).mean))
