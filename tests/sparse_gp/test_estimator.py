@@ -322,3 +322,11 @@ def test_the_spread_of_shares_near_one_is_a_number():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, 1.0 - 1e-13 * np.exp(f))
     assert (model.predict_distribution(X).std > 0).all()
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "heteroscedastic"])
+def test_a_target_that_hides_all_others_is_named(likelihood):
+    X, f, _ = wave(60)
+    f[7] = 1e9
+    with pytest.warns(NongaussWarning, match="The target holds 1e\\+09, so far from all other values"):
+        made(likelihood=likelihood, max_iter=5).fit(X, f)

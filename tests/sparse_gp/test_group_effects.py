@@ -5,6 +5,7 @@ from numpy.testing import assert_allclose
 
 from nongauss import SparseGPClassifier, SparseGPRegressor, load, save
 from nongauss.core.errors import InputError
+from nongauss.sparse_gp import draws
 
 GROUPS, ROWS = 12, 120
 
@@ -123,3 +124,38 @@ def test_labels_that_are_numbers_are_labels_to_a_kernel_that_names_them():
     table, y, _ = schools()
     named = SparseGPRegressor(kernel="linear(x) + group(school)", n_scales=1, random_state=0).fit(table, y)
     assert_allclose(named.predict(table), fitted(table, y, n_scales=1).predict(table), rtol=1e-6)
+
+
+def strange_rows():
+    """Rows of two groups that no fit has seen, and of none: table, and the number of each row's group."""
+    school = ["new", "new", "other", "new", None, None]
+    table = pd.DataFrame({"x": [0.0, 0.0, 0.0, 0.5, 0.0, 0.0], "school": school})
+    return table, np.array([0, 0, 1, 0, 2, 3])
+
+
+@pytest.mark.filterwarnings("ignore:Labels that did not occur")
+@pytest.mark.parametrize("most", [1000, 4])
+def test_groups_not_seen_have_an_effect_each_that_their_rows_share(monkeypatch, most):
+    monkeypatch.setattr(draws, "MOST_JOINT", most)
+    table, y, _ = schools()
+    table["school"] = "s" + table["school"].astype(str)
+    model = fitted(table, y, n_scales=1, hyper_parameters="best")
+    new, group = strange_rows()
+    got = np.corrcoef(model.posterior_draws(new, 4000, 0))
+    assert_allclose(got, group[:, None] == group, atol=0.08)
+    spread = model.posterior_draws(new, 4000, 0).std(axis=1)
+    variance = model.kernel_params_["group variance"] * y.var()
+    assert_allclose(spread**2, variance, rtol=0.1)  # the line is known to a few hundredths
+
+
+@pytest.mark.filterwarnings("ignore:Labels that did not occur")
+def test_a_group_not_seen_is_neither_of_two():
+    rng = np.random.default_rng(0)
+    school, x = rng.integers(0, 2, 100), rng.uniform(-2, 2, 100)
+    y = 2 * x + np.array([-2.0, 2.0])[school] + rng.normal(0, 0.5, 100)
+    model = fitted(pd.DataFrame({"x": x, "school": np.array(["a", "b"])[school]}), y, n_scales=1)
+    new, group = strange_rows()
+    law = model.predict_distribution(new)
+    variance = model.kernel_params_["group variance"] * y.var() + model.likelihood_params_["noise_variance"]
+    assert_allclose(law.std**2, variance, rtol=0.05)
+    assert_allclose(np.corrcoef(model.posterior_draws(new, 4000, 0)), group[:, None] == group, atol=0.08)

@@ -26,7 +26,7 @@ from nongauss.sparse_gp.group_effects import (
     with_labels,
 )
 from nongauss.sparse_gp.hyper_draws import HyperParameters
-from nongauss.sparse_gp.kernels import FloatArray
+from nongauss.sparse_gp.kernels import NO_LABEL, FloatArray
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.neighbours import MOST_COLUMNS, NearResiduals, near_residuals
 from nongauss.sparse_gp.params import most_rows, shares_a_row
@@ -174,7 +174,7 @@ class SparseGP(TableEstimator):
             code = group_code(self._encoder, self.group)
             column = self.posterior_.space.names.index(str(code.name))
             mine = [at for at, own in enumerate(self.posterior_.space.group) if own == column]
-            encoded[np.ix_(missing[:, column], mine)] = 0.0
+            encoded[np.ix_(missing[:, column], mine)] = NO_LABEL if code.is_pair else 0.0
             missing[:, column] = False
         return encoded, missing
 

@@ -19,6 +19,7 @@ from scipy.linalg import cho_factor, cho_solve, cholesky
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
+from nongauss.sparse_gp.group_effects import effect_variance, strangers
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.neighbours import N_NEAR, NearResiduals
 from nongauss.sparse_gp.params import inducing_inputs, row_slices
@@ -32,10 +33,19 @@ _JITTER = 1e-9  # of the mean variance, on the diagonal of a covariance
 
 
 def function_draws(
-    posterior: GPPosterior, X: FloatArray, n: int, rng: np.random.Generator
+    posterior: GPPosterior,
+    X: FloatArray,
+    n: int,
+    rng: np.random.Generator,
+    stranger: NDArray[np.intp] | None = None,
 ) -> NDArray[np.float64]:
-    """n draws of the latent functions at encoded rows X (N, D): (n, N, L). Equal rows have equal values."""
-    distinct, place = np.unique(X, axis=0, return_inverse=True)
+    """n draws of the latent functions at encoded rows X (N, D): (n, N, L). Equal rows have equal values.
+
+    `stranger` (N,): the number of a row's group if the fit has not seen it, else -1. Rows of one such group
+    share its effect, and those of two do not.
+    """
+    own_group = np.full(len(X), -1.0) if stranger is None else stranger
+    distinct, place = np.unique(np.column_stack([own_group, X]), axis=0, return_inverse=True)
     anchors = inducing_inputs(distinct, MOST_JOINT, int(rng.integers(2**31)))
     component = rng.integers(0, len(posterior.alpha), n)
     out = np.empty((n, len(distinct), len(posterior.offset)))
@@ -54,15 +64,19 @@ def _draws(
     own: NDArray[np.intp],
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Draws of one latent function under one component, less its constant mean, at distinct rows: (n, N)."""
+    """Draws of one latent function under one component, less its constant mean, at distinct rows: (n, N).
+
+    The first column of rows and anchors is the number of a group that the fit has not seen, or -1.
+    """
     c, l = which
     number = posterior.kernel_of[l]
     kernel, theta, space = posterior.kernels[number], posterior.thetas[number], posterior.space
-    alpha, W = posterior.alpha[c, l], posterior.W[c, l]
+    alpha, W, shared = posterior.alpha[c, l], posterior.W[c, l], effect_variance(kernel, theta, space)
+    (stranger, X), (other, anchors) = ((rows[:, 0], rows[:, 1:]) for rows in (X, anchors))
     Kz, _ = kernel.forward(theta, space, posterior.Z, anchors)
     WK = W @ Kz
     covariance, _ = kernel.forward(theta, space, anchors, anchors)
-    covariance = covariance - Kz.T @ WK
+    covariance = covariance + shared * _same(other, other) - Kz.T @ WK
     diagonal = kernel.diagonal(theta, space, anchors) - np.einsum("mn,mn->n", Kz, WK)
     np.fill_diagonal(covariance, np.maximum(diagonal, 0.0) + _JITTER * max(float(diagonal.mean()), 1e-300))
     root = _root(covariance)
@@ -77,12 +91,18 @@ def _draws(
         Kx, _ = kernel.forward(theta, space, posterior.Z, X[rows])
         WKx = W @ Kx
         cross, _ = kernel.forward(theta, space, anchors, X[rows])
-        cross = cross - Kz.T @ WKx
+        cross = cross + shared * _same(other, stranger[rows]) - Kz.T @ WKx
         left = kernel.diagonal(theta, space, X[rows]) - np.einsum("mn,mn->n", Kx, WKx)
         left = left - np.einsum("an,an->n", cross, cho_solve(factor, cross, check_finite=False))
         noise = rng.standard_normal((len(own), left.size)) * np.sqrt(np.maximum(left, 0.0))
         out[:, rows] = Kx.T @ alpha + (cross.T @ solved).T + noise
     return out
+
+
+def _same(a: FloatArray, b: FloatArray) -> NDArray[np.bool_]:
+    """Which rows are of one group that the fit has not seen: (A, B)."""
+    same: NDArray[np.bool_] = (a[:, None] == b) & (b >= 0.0)
+    return same
 
 
 def _root(covariance: FloatArray) -> FloatArray:
@@ -107,7 +127,9 @@ def target_draws(
     Each draw is of one of the models that are averaged, and of one completion of rows with missing cells.
     """
     centre, scale = float(model._scaler.centre[0]), float(model._scaler.scale[0])
-    tables = _completions(model, X, n)
+    new = model._new_rows(X)
+    tables = _completions(model, new, n)
+    stranger = None if model.group is None else strangers(model._encoder, model.group, new)
     out = np.empty((len(tables[0]), n))
     which = rng.choice(len(model.posteriors_), n, p=model.weights_)
     for number, posterior in enumerate(model.posteriors_):
@@ -115,7 +137,7 @@ def target_draws(
             own = np.flatnonzero((which == number) & (np.arange(n) % len(tables) == s))
             if not len(own):
                 continue
-            f, psi = function_draws(posterior, encoded, len(own), rng), posterior.psi
+            f, psi = function_draws(posterior, encoded, len(own), rng, stranger), posterior.psi
             if model._near is not None:
                 psi = psi + model._near.psi_shift
                 f += near_draws(model._near, encoded, len(own), rng)[:, :, None]
@@ -148,13 +170,12 @@ def near_draws(near: NearResiduals, X: FloatArray, n: int, rng: np.random.Genera
     return out[place.ravel()].T
 
 
-def _completions(model: Any, X: Any, n: int) -> list[FloatArray]:
+def _completions(model: Any, new: Any, n: int) -> list[FloatArray]:
     """Encoded rows (N, D); where cells are missing, several times with draws in their places."""
-    new = model._new_rows(X)
     donors = getattr(model, "_donors", None)
     if donors is None:
         return [model._encode(new)]
-    encoded, missing = model._encoder.as_scaled_with_gaps(new, type(model).__name__)
+    encoded, missing = model._with_gaps(new)
     rows = model._as_rows(encoded)
     if not missing.any():
         return [rows]

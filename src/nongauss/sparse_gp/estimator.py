@@ -40,7 +40,7 @@ from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood
 from nongauss.sparse_gp.predict import GPAverage
 from nongauss.tables.frame import read_input
 from nongauss.tables.learn import learn
-from nongauss.tables.target import TargetScaler
+from nongauss.tables.target import TargetScaler, warn_if_far
 
 LikelihoodLike = Annotated[
     str | Callable[[Any, Any], Any] | Likelihood, StrOptions(set(REGRESSION)), callable, Likelihood
@@ -274,6 +274,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         seen, n_values = seen_through(likelihood, beside)
         learned = learn(source, name, SummariseTarget(likelihood, name))
         scaler = target_scaler(learned.target, likelihood)
+        if likelihood.target == "standardised":
+            warn_if_far(learned.target.moments, stacklevel=3)
         limits = target_limits(learned.target, likelihood)
         read = ScaleTarget(scaler, likelihood, name, n_values, limits)
         result = self._fit(source, learned, read, seen, recipe, seed, float(scaler.scale[0]))

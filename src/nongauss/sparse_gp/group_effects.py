@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.sparse_gp.kernels import FloatArray, GroupEffect, Kernel, Space, Sum
@@ -73,6 +74,28 @@ def with_group(kernel: Kernel, space: Space, group: str) -> Kernel:
     """A kernel of the other columns, and the effects of groups beside it."""
     others = tuple(name for name in space.names if name != group)
     return Sum((kernel.restricted(others),)) + GroupEffect((group,))
+
+
+def effect_variance(kernel: Any, theta: FloatArray, space: Space) -> float:
+    """s^2 of the effects in a kernel, 0 of one without."""
+    pieces = kernel.pieces(theta, space) if isinstance(kernel, Sum) else []
+    return sum(part.variance(own, space) for part, own in pieces if isinstance(part, GroupEffect))
+
+
+def strangers(encoder: TableEncoder, group: str | int, new: Any) -> NDArray[np.intp]:
+    """The number of each new row's group if the fit has not seen it, else -1: (N,).
+
+    Rows that lack a group have one each: nothing says that two are of the same.
+    """
+    place, code = place_of(encoder, group), group_code(encoder, group)
+    kept = range(encoder.n_features) if encoder.kept is None else encoder.kept
+    column = encoder.rows_kept(new).column(list(kept).index(place)).as_labels()
+    seen = code.read(column, [], []).codes
+    assert column.codes is not None
+    assert seen is not None
+    lacks = column.codes < 0
+    own = np.where(lacks, len(column.levels) + np.arange(len(lacks)), column.codes)
+    return np.where(seen < 0, own, -1)
 
 
 def effects(

@@ -20,6 +20,7 @@ from nongauss.sparse_gp.kernels.stationary import (
     Stationary,
 )
 from nongauss.sparse_gp.kernels.structured import (
+    NO_LABEL,
     Categorical,
     Constant,
     Cyclic,
@@ -31,6 +32,7 @@ from nongauss.sparse_gp.kernels.structured import (
 
 __all__ = [
     "LEAVES",
+    "NO_LABEL",
     "PRIOR_SD",
     "Categorical",
     "Constant",

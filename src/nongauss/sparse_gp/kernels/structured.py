@@ -105,6 +105,10 @@ class Linear(Leaf):
         return np.concatenate([[by_scale.sum()], -2.0 * by_scale])
 
 
+NO_LABEL = -10.0
+"""The code of a label that is neither of two, in the one encoded column that a pair has."""
+
+
 @persistable("sparse_gp.kernels.Categorical", "nongauss.sparse_gp.kernels:Categorical")
 class Categorical(Leaf):
     """1 where the labels of the columns agree, r where they do not: labels without an order.
@@ -300,19 +304,20 @@ class _LabelCodes(NamedTuple):
 
     def known(self, X: FloatArray) -> FloatArray:
         """1 for each code whose label is there, 0 where it is missing: (N, E)."""
-        return np.where(self.flag >= 0, 1.0 - X[:, self.flag], 1.0)
+        return np.where(self.flag >= 0, 1.0 - X[:, self.flag], X[:, self.places] > 0.5 * NO_LABEL)
 
     def full(self, X: FloatArray) -> FloatArray:
         """The codes, 0 where the label is missing, and 1 - x for the level that a pair leaves out."""
-        codes = X[:, self.places]
-        return np.concatenate([codes * self.known(X), 1.0 - codes[:, self.alone]], axis=1)
+        codes, known = X[:, self.places], self.known(X)
+        return np.concatenate([codes * known, ((1.0 - codes) * known)[:, self.alone]], axis=1)
 
     def backward(self, X: FloatArray, by_full: FloatArray) -> FloatArray:
         """The derivative by X (N, D) of what has the derivative `by_full` by the full codes."""
         size = len(self.places)
         by_X = np.zeros_like(X)
-        by_X[:, self.places] = by_full[:, :size] * self.known(X)
-        by_X[:, self.places[self.alone]] -= by_full[:, size:]
+        known = self.known(X)
+        by_X[:, self.places] = by_full[:, :size] * known
+        by_X[:, self.places[self.alone]] -= by_full[:, size:] * known[:, self.alone]
         for at in np.unique(self.flag[self.flag >= 0]):
             mine = self.flag == at
             by_X[:, at] -= (by_full[:, :size] * X[:, self.places])[:, mine].sum(axis=1)
