@@ -239,7 +239,7 @@ def test_weights_are_counts_where_most_rows_are_there_once():
 
 @pytest.mark.filterwarnings("ignore:.*Reached the largest number of iterations")
 def test_what_looks_like_outliers_is_told_by_neighbours():
-    """Of a few cells of the plane, each of a level of its own, a site of Student-t noise says next to nothing."""
+    """Of some cells of the plane, far above the others, a site of Student-t noise says next to nothing."""
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(900, 2))
     row, column = np.floor(8.0 * X).astype(int).T

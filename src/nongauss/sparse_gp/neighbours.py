@@ -2,12 +2,12 @@
 
 A few hundred inducing inputs smooth away what is short-ranged. Each row speaks of f as a normal observation
 would, by its site: r = g / b above E f with noise of variance 1 / b, where g = dE/dm and b = -2 dE/dv are
-derivatives of E log p(y | f); with Gaussian noise these are y - E f and s^2. Of noise with heavy tails all
-rows may also speak alike, of which is taken what predicts better: what is far out for the process need not
-be for its neighbours. What is left is taken for a second process of variance a s^2 whose correlation falls as e^(-d / h), d the distance in length-scales of the
-first; at a row it is predicted from the nearest rows alone (Vecchia 1988; of residuals of inducing inputs
-Gyger, Furrer and Sigrist 2024). With C the correlations of the neighbours times a, plus diag(noise / s^2),
-and k those with the row times a:
+derivatives of E log p(y | f); with Gaussian noise these are y - E f and s^2. With heavy tails rows may also
+speak alike, if that predicts better: what is far out for the process need not be for its neighbours. What is
+left is taken for a second process of variance a s^2 whose correlation falls as e^(-d / h), d the distance in
+length-scales of the first; at a row it is predicted from the nearest rows alone (Vecchia 1988; of residuals
+of inducing inputs Gyger, Furrer and Sigrist 2024). With C the correlations of the neighbours times a, plus
+diag(noise / s^2), and k those with the row times a:
 
     E r = k' C^-1 r_near,     var f = s^2 (a - k' C^-1 k)
 
@@ -239,7 +239,7 @@ def near_residuals(average: GPAverage, rows: GPRows) -> NearResiduals | None:
 
 
 def _alike(residual: FloatArray, noise: FloatArray, weight: FloatArray) -> FloatArray:
-    """The noise of rows (N,) that speak alike, but those beyond `FAR` robust sds: theirs is that of their sites.
+    """The noise of rows (N,) that speak alike; of those beyond `FAR` robust sds that of their sites.
 
     A site of next to no precision has lost how far its row is, and the size of its noise tells it.
     """
@@ -353,7 +353,7 @@ class _JudgedRows:
 def _worth_keeping(
     found: Sequence[tuple[NearResiduals, tuple[FloatArray, FloatArray]]], judged: _JudgedRows
 ) -> NearResiduals | None:
-    """That of several readings of rows under which the judged ones are most probable, if it gains beyond doubt.
+    """That reading of rows under which the judged ones are most probable, if it gains beyond doubt.
 
     Each comes with what it tells of these, E r and var f / s^2. With s^2 and the likelihood's parameters
     beside neighbours.
