@@ -13,14 +13,18 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from nongauss.harmonium.data import VisibleRows
+from nongauss.harmonium.enumeration import feature_sets
 from nongauss.harmonium.exponential_families import Array, Layout, dense, mean_of, totals_of
 from nongauss.harmonium.params import FeaturePrior, HarmoniumParams
 
 CELLS = 2**18
 """Cells of a block of rows that are in memory at once."""
 
+GROUP, SWEEPS = 7, 10
+"""Units of a group whose sets are summed, and sweeps over all groups."""
+
 SHARES = (*np.geomspace(0.02, 1.0, 12).tolist(), *[1.0] * 8)
-"""Share of the likelihood of a new row that counts in each sweep of mean field: it rises, so that features
+"""Share of the likelihood of a new row with counts that is heeded in each sweep: it rises, so that features
 that compete are told apart by all that they explain, not by which of them moves first (annealing)."""
 
 UNSEEN = -1e30
@@ -132,6 +136,36 @@ def mean_field_sweeps(
     return on, logits
 
 
+def structured_sweeps(
+    params: HarmoniumParams, layout: Layout, log_odds: Array, block: DenseBlock, on: Array
+) -> Array:
+    """P(z = 1) (B, K) of rows without counts by structured mean field: q(z) is a product over groups.
+
+    Of the units g of a group, the others being at their means, each set z_g has the chance
+
+        log q(z_g) = z_g' (log odds + W_g' slope + F nu_g) - z_g' F z_g / 2,    F = W_g' diag(curvature) W_g
+
+    up to a constant: units of a group compete exactly. Groups are drawn anew, alike for all rows, in each of
+    `SWEEPS`, in which the quadratics stay as they are.
+    """
+    W, on, rng = params.weights.astype(np.float32), on.copy(), np.random.default_rng(0)
+    n_groups = -(-len(log_odds) // GROUP)
+    for _ in range(SWEEPS):
+        a, variance = natural_moments(params, on)
+        slope, curvature = surrogate(layout, block.x, a, variance, block.totals, block.seen)
+        for group in np.array_split(rng.permutation(len(log_odds)), n_groups):
+            own, n, sets = W[:, group], len(group), feature_sets(len(group))
+            pairs = (own[:, :, None] * own[:, None, :]).reshape(-1, n * n)
+            F = (curvature @ pairs).astype(np.float64)
+            pull = (slope @ own + log_odds[group]).astype(np.float64)
+            pull += (F.reshape(-1, n, n) @ on[:, group, None])[:, :, 0]
+            squares = (sets[:, :, None] * sets[:, None, :]).reshape(-1, n * n)
+            new = softmax(pull @ sets.T - 0.5 * F @ squares.T, axis=1) @ sets
+            slope = slope - curvature * ((new - on[:, group]).astype(np.float32) @ own.T)
+            on[:, group] = new
+    return on
+
+
 def _interactions(params: HarmoniumParams, layout: Layout, log_odds: Array) -> tuple[Array, list[Array]]:
     """W' diag(curvature) W (K, K): how much a unit lowers the logit of another, in a row whose units are as
     the prior has them; and for each block of counts the same by each one that is counted."""
@@ -180,8 +214,13 @@ def masked(a: Array, seen: Array | None) -> Array:
 
 
 def infer_features(params: HarmoniumParams, layout: Layout, prior: FeaturePrior, rows: VisibleRows) -> Array:
-    """P(z = 1) under q(z) of new rows, (N, K), by mean field from the prior; see `SHARES`."""
-    on = np.tile(expit(prior.log_odds), (rows.X.shape[0], 1))
+    """P(z = 1) under q(z) of new rows, (N, K): by groups of units, or with counts unit by unit."""
+    on, odds = np.tile(expit(prior.log_odds), (rows.X.shape[0], 1)), prior.log_odds
+    has_counts = any(block.kind == "counts" for block in layout)
     for block in dense_blocks(layout, rows, params.scale):
-        on[block.place], _ = mean_field_sweeps(params, layout, prior.log_odds, block, on[block.place], SHARES)
+        at = block.place
+        if has_counts:
+            on[at], _ = mean_field_sweeps(params, layout, odds, block, on[at], SHARES)
+        else:
+            on[at] = structured_sweeps(params, layout, odds, block, on[at])
     return on
