@@ -30,6 +30,9 @@ from nongauss.sparse_gp.predict import GPPosterior
 SMALLEST_REST = 1e-9
 """Share of what is known of f_n that is not from the row's own target: rounding leaves less."""
 
+MOST_APART = 3.0
+"""Prior sds by which the mean of f without a row may lie beyond the means at all rows."""
+
 Places = NDArray[np.intp]
 Moments = tuple[Float[np.ndarray, "C N L"], Float[np.ndarray, "C N L"]]
 
@@ -69,6 +72,8 @@ class SparseCavities:
     """beta."""
     rest: FloatArray
     """1 - beta b."""
+    reach: tuple[FloatArray, FloatArray]
+    """Between what means without a row lie (L,): where it alone tells f, g is what rounding leaves."""
 
     @classmethod
     def of(cls, posterior: GPPosterior, rows: GPRows) -> SparseCavities:
@@ -81,18 +86,28 @@ class SparseCavities:
         precision = -2.0 * weight * sites.d_variance
         least = np.minimum(open_part / np.maximum(at.prior - at.given, SMALLEST_REST * at.prior), 1.0)
         rest = np.maximum(1.0 - precision * open_part, np.maximum(least, SMALLEST_REST))
-        return cls(posterior, rows, mean, at.given, open_part, weight * sites.d_mean, precision, rest)
+        wide = MOST_APART * np.sqrt(at.prior.max(axis=0))
+        reach = (at.mean.min(axis=0) - wide, at.mean.max(axis=0) + wide)
+        return cls(posterior, rows, mean, at.given, open_part, weight * sites.d_mean, precision, rest, reach)
 
     def at(self, X: FloatArray, own: Places) -> Moments:
         """Latent moments at encoded rows X, each without the row at its place in `own`; see `Cavities.at`."""
         if np.array_equal(X, self.rows.X[own]):
             more = self.open_part[own] / self.rest[own]
-            return (self.mean[own] - more * self.pull[own])[None], (more + self.given[own])[None]
+            mean = self._within_reach(self.mean[own] - more * self.pull[own], own)
+            return mean[None], (more + self.given[own])[None]
         at = _moments(self.posterior, X)
         shared = self._shared(X, own)
         mean = at.mean + self.rows.shift[own, None] - shared * self.pull[own] / self.rest[own]
         variance = at.variance + shared**2 * self.precision[own] / self.rest[own]
+        mean = self._within_reach(mean, own)
         return mean[None], np.clip(variance, SMALLEST_REST * at.prior, at.prior)[None]
+
+    def _within_reach(self, mean: FloatArray, own: Places) -> FloatArray:
+        """Means (N, L) of rows `own`, but for their shift between the ends of `reach`."""
+        shift = self.rows.shift[own, None]
+        out: FloatArray = np.clip(mean - shift, *self.reach) + shift
+        return out
 
     def _shared(self, X: FloatArray, own: Places) -> Float[np.ndarray, "N L"]:
         """c = k_x' (K_zz^-1 - W) k_n of places X and rows `own`."""
