@@ -18,6 +18,7 @@ EXPECTED_WARNING = {
     Status.NONFINITE: NongaussWarning,
     Status.BOUND_DECREASED: NongaussWarning,
     Status.STALLED: NongaussWarning,
+    Status.NO_BETTER: NongaussWarning,
     Status.STOPPED: NongaussWarning,
 }
 

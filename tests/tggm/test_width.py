@@ -106,7 +106,7 @@ def test_a_line_keeps_few_units(few_units):
     ("n_rows", "settings"),
     [
         (299, {}),
-        (400, {"early_stopping": False}),
+        (400, {"early_stopping": False, "learning_rate": 0.05}),
         (400, {"monotone": {0: 1}}),
     ],
 )

@@ -149,6 +149,7 @@ _WARNINGS: dict[Status, type[Warning]] = {
     Status.NONFINITE: NongaussWarning,
     Status.BOUND_DECREASED: NongaussWarning,
     Status.STALLED: NongaussWarning,
+    Status.NO_BETTER: NongaussWarning,
     Status.STOPPED: NongaussWarning,
 }
 

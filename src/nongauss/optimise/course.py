@@ -1,7 +1,4 @@
-"""A run of the loop under way: one trace, one stop rule, one finite check, one word to those who watch.
-
-Importing this loads no JAX.
-"""
+"""A run of the loop under way: one trace, one stop rule, one finite check. Importing this loads no JAX."""
 
 from __future__ import annotations
 
@@ -58,6 +55,10 @@ class Status(enum.Enum):
         "The line search found no better point although the objective has a slope there: points without a "
         "finite value, or jumps, bar its way; the best state is kept. Look for extreme values in the data, "
         "rescale the target, or choose another likelihood."
+    )
+    NO_BETTER = (
+        "Worse than the same distribution for all rows, which is kept instead. Lower the learning rate or "
+        "raise `max_epochs`; else the inputs may say nothing about the target."
     )
     STOPPED = "Stopped on request (Ctrl-C or a callback); the last state is kept."
 

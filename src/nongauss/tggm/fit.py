@@ -18,7 +18,7 @@ from nongauss.optimise.compiled import compiled
 from nongauss.optimise.course import NOBODY, FitResult, Rule, Run, Status
 from nongauss.optimise.minibatch import Epoch, minibatch
 from nongauss.tables.source import Source
-from nongauss.tggm import on_host, updates
+from nongauss.tggm import constant, on_host, updates
 from nongauss.tggm.calibration import CalibratedEnsemble, calibrated
 from nongauss.tggm.config import DEEP, PLAIN, NetworkConfig, TrainingRecipe
 from nongauss.tggm.data import NetworkRows, TrainingTable, streamed_table, table_without_holdout, whole_table
@@ -120,7 +120,7 @@ def fit(
         tries_heads = config.n_heads is None and may_have_heads(config, sample.Y)
         epochs = min(best.epochs, math.ceil(FURTHER * max_epochs))
         best = _further(trainer.attempt, best, plain, epochs, tries_heads)
-    return best.result, best.found.ensemble
+    return constant.better_of(best.result, best.found, sample, trainer.table.held)
 
 
 class _Trainer(NamedTuple):
