@@ -9,7 +9,7 @@ from scipy import special, stats
 
 from nongauss import SparseGPRegressor
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.sparse_gp.likelihoods import Beta, Exponential, Gamma
+from nongauss.sparse_gp.likelihoods import Beta, Exponential, Gamma, ZeroOneBeta
 from nongauss.sparse_gp.likelihoods.share import expected_shares, trigamma
 
 F = np.array([[0.3], [-2.0], [3.0]])
@@ -151,3 +151,20 @@ def test_log_normal_is_the_exact_process_of_the_logarithm():
     assert_allclose(model.likelihood_params_["noise_variance_of_log"], noise, rtol=1e-2)
     y = 7.0 * np.exp(z)
     assert_allclose(model.log_density(X, y), log.log_density(X, z) - np.log(y), atol=1e-2)
+
+
+@pytest.mark.parametrize("middle", [-12.0, 0.0, 12.0])
+def test_draws_of_shares_are_shares_however_near_the_ends(middle):
+    law = Beta().predictive(np.full((3, 1), middle), np.full((3, 1), 64.0), np.array([np.log(0.5)]))
+    draws = law.sample(2000, 0)
+    assert (draws > 0.0).all()
+    assert (draws < 1.0).all()
+    assert np.isfinite(law.log_prob(draws.reshape(3, -1)[:, 0])).all()
+
+
+def test_draws_of_shares_with_masses_hold_as_many_zeros_as_the_law():
+    likelihood = ZeroOneBeta()
+    n_latent, psi = likelihood.n_latent, np.full(len(likelihood.param_names), np.log(0.5))
+    law = likelihood.predictive(np.full((1, n_latent), -1.0), np.full((1, n_latent), 36.0), psi)
+    zeros = (law.sample(20000, 0) == 0.0).mean()
+    assert_allclose(zeros, law.cdf(np.zeros(1))[0], atol=0.015)

@@ -20,6 +20,7 @@ from nongauss.sparse_gp.likelihoods.base import (
 )
 
 _SMALLEST = 1e-12  # of the mean of a share
+_INSIDE = (float(np.finfo(np.float64).tiny), 1.0 - 2.0**-53)
 
 
 @persistable("sparse_gp.likelihoods.Beta", "nongauss.sparse_gp.likelihoods.positive:Beta")
@@ -90,8 +91,9 @@ class Beta(Likelihood):
         return log_beta_tails(*self.shapes(f, psi), y)
 
     def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Beta draws."""
-        return rng.beta(*self.shapes(f, psi))
+        """Beta draws; one that rounds to 0 or 1 is the nearest number inside."""
+        out: FloatArray = np.clip(rng.beta(*self.shapes(f, psi)), *_INSIDE)
+        return out
 
     def conditional_moments(self, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
         """s(f) and s(f) s(-f) / (1 + p)."""
