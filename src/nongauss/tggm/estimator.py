@@ -104,7 +104,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         Hold out `validation_fraction` of the rows from each member (different rows for each), keep its best
         epoch (below 25 such rows a member, the epoch that is best for all), stop when no member has improved
         for `n_iter_no_change` epochs, and calibrate the variance.
-        With fewer than 20 distinct rows, all are used for training.
+        With fewer than 20 distinct rows, all are used for training, and intervals are far too narrow.
     validation_fraction : float in (0, 1), default 0.1
         At most 1 / n_members, because each member holds out different rows.
     n_iter_no_change : int, default 100
