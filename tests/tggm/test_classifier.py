@@ -16,6 +16,7 @@ from sklearn.metrics import log_loss
 
 from nongauss import TGGMClassifier
 from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.estimator.base import InvalidParameterError
 from nongauss.tables.source import sample
 from nongauss.tggm.data import LARGEST
 
@@ -214,3 +215,37 @@ def test_words_that_do_not_occur_change_nothing():
         found.append(model.predict_proba(sparse.csr_array(table[300:]))[np.arange(300), y[300:]])
     assert np.abs(found[0] - found[1]).mean() < 0.02
     assert -np.log(found[1]).mean() < 0.03
+
+
+def test_a_table_of_many_columns_leaves_some_cells_of_a_step_out():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 25)), np.arange(60) % 2
+    few = {"max_epochs": 1, "n_members": 1, "random_state": 0}
+    share = {
+        "auto": TGGMClassifier((5,), **few).fit(X, y),
+        "few columns": TGGMClassifier((5,), **few).fit(X[:, :19], y),
+        "given": TGGMClassifier((5,), dropout=0.3, **few).fit(X[:, :19], y),
+        "none": TGGMClassifier((5,), dropout=0, **few).fit(X, y),
+        "words": TGGMClassifier((5,), **few).fit(sparse.csr_array(np.abs(X)), y),
+        "paper": TGGMClassifier((5,), preset="paper").fit(X, y),
+    }
+    found = {name: model.ensemble_.config.dropout for name, model in share.items()}
+    assert found == {"auto": 0.2, "few columns": 0, "given": 0.3, "none": 0, "words": 0.5, "paper": 0}
+    with pytest.raises(InvalidParameterError, match="dropout"):
+        TGGMClassifier(dropout=1.0).fit(X, y)
+    with pytest.raises(InputError, match="preset='paper' sets dropout"):
+        TGGMClassifier(preset="paper", dropout=0.2).fit(X, y)
+
+
+@pytest.mark.gate
+def test_columns_that_repeat_what_others_tell_predict_better_if_some_are_left_out():
+    """Thirty noisy readings of one hidden number: the more of them are weighed, the better."""
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=1_100)
+    X = hidden[:, None] + 2.0 * rng.normal(size=(1_100, 30))
+    y = (rng.random(1_100) < 1 / (1 + np.exp(-4 * hidden))).astype(int)
+    loss = {}
+    for dropout in (0, 0.4):
+        model = TGGMClassifier(dropout=dropout, random_state=0).fit(X[:100], y[:100])
+        loss[dropout] = -np.log(model.predict_proba(X[100:])[np.arange(1_000), y[100:]]).mean()
+    assert loss[0.4] < loss[0] - 0.02

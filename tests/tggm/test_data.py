@@ -13,7 +13,7 @@ from nongauss.tables.source import Encoded, Sample, Stream
 from nongauss.tables.sparse import SparseEncoder, SparseRows
 from nongauss.tggm import data as rows_of
 from nongauss.tggm.config import NetworkConfig, TrainingRecipe
-from nongauss.tggm.data import HeldOutInputs, NetworkRows, canonical, filled, thinned
+from nongauss.tggm.data import HeldOutInputs, NetworkRows, canonical, dense_dropout, filled, thinned
 from nongauss.tggm.fit import fit
 from tggm.small import RECIPE, made_rows
 
@@ -116,3 +116,11 @@ def test_half_of_the_words_are_left_out_and_the_rest_make_up_for_it():
     assert not one.value[:, 40:].any()
     assert 0.4 < np.mean(np.asarray(one.value == other.value)[:, :40]) < 0.6
     assert thinned(jax.random.key(0), words, 0.0) is words
+
+
+def test_cells_of_dense_tables_are_left_out_where_there_are_many_columns():
+    rows = np.full((400, 50), 3.0)
+    left = np.asarray(thinned(jax.random.key(0), rows, 0.4))
+    assert_allclose(np.unique(left), [0.0, 5.0], rtol=1e-6)
+    assert abs(np.mean(left) - 3.0) < 5 * 3.0 * np.sqrt(0.4 / 0.6 / 20_000)
+    assert [dense_dropout(n) for n in (2, 19, 20, 299, 300)] == [0.0, 0.0, 0.2, 0.2, 0.4]

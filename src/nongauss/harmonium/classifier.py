@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
@@ -14,7 +13,7 @@ from sklearn.base import ClassifierMixin
 from nongauss.estimator.base import (
     Callbacks,
     CheckpointPath,
-    Interval,
+    Dropout,
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
@@ -98,7 +97,7 @@ class HarmoniumClassifier(ExplainMixin, ClassifierMixin, SupervisedHarmonium):  
         *,
         C: NonNegativeFloat = 300.0,
         margin: NonNegativeFloat = 1.0,
-        dropout: Annotated[float, Interval(numbers.Real, 0, 1, closed="left")] | Literal["auto"] = "auto",
+        dropout: Dropout = "auto",
         raw_features: bool = False,
         reading: Literal["auto", "global"] = "auto",
         truncation: PositiveInt | Literal["auto"] = "auto",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
@@ -16,7 +15,7 @@ from nongauss.estimator.base import (
     Callbacks,
     CheckpointPath,
     DistributionRegressorMixin,
-    Interval,
+    Dropout,
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
@@ -101,7 +100,7 @@ class HarmoniumRegressor(DistributionRegressorMixin, RegressorMixin, SupervisedH
         *,
         C: NonNegativeFloat = 300.0,
         epsilon: NonNegativeFloat = 0.1,
-        dropout: Annotated[float, Interval(numbers.Real, 0, 1, closed="left")] | Literal["auto"] = "auto",
+        dropout: Dropout = "auto",
         raw_features: bool = False,
         reading: Literal["auto", "global"] = "auto",
         truncation: PositiveInt | Literal["auto"] = "auto",

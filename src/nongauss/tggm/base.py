@@ -40,6 +40,7 @@ _SET_BY_PRESET = (
     "posterior",
     "n_heads",
     "skip",
+    "dropout",
     "splines",
     "hidden_variance",
     "noise_variance",

@@ -45,6 +45,9 @@ EPOCHS = (15, 1000)
 WORD_DROPOUT = 0.5
 """Share of the filled cells of a sparse row that a training step leaves out: no single word decides."""
 
+DENSE_DROPOUT = ((300, 0.4), (20, 0.2))
+"""The same of a dense table of labels: from so many encoded columns on, this share."""
+
 
 PAPER_RATE, PAPER_EPOCHS = 1e-3, 40
 """Step size, within the paper's [1e-4, 5e-3], and epochs, those of the protocol that its Table 1 follows."""
@@ -67,11 +70,11 @@ class NetworkConfig:
     "moments", "exact" or "mean_field" (of `ml`); `n_sweeps`: sweeps of the last. `hidden_variance`,
     `noise_variance`: a number fixes it, None learns it.
     `n_classes`: 0 if the targets are numbers; labels have one output if there are two, else one a class.
-    `dropout`: share of the filled cells of a sparse row that a training step leaves out. `directions`: of
-    each input 1 where outputs may only rise with it, -1 fall, 0 either; empty where all are free. `n_heads`:
-    truncated-Gaussian outputs that a number is a mixture of, None where held-out rows choose. `preset`:
-    "paper" for its start values, its optimiser and no prior of the weights, else "". `skip`: is there a
-    linear term of the inputs beside the units, None where held-out rows choose.
+    `dropout`: share of the cells that a training step leaves out, None where the table decides.
+    `directions`: of each input 1 where outputs may only rise with it, -1 fall, 0 either; empty where all are
+    free. `n_heads`: truncated-Gaussian outputs that a number is a mixture of, None where held-out rows
+    choose. `preset`: "paper" for its start values, its optimiser and no prior of the weights, else "".
+    `skip`: is there a linear term of the inputs beside the units, None where held-out rows choose.
     """
 
     layers: tuple[int, ...]
@@ -81,7 +84,7 @@ class NetworkConfig:
     hidden_variance: float | None
     noise_variance: float | None
     n_classes: int = 0
-    dropout: float = 0.0
+    dropout: float | None = 0.0
     directions: tuple[int, ...] = ()
     n_heads: int | None = 1
     preset: str = ""
@@ -160,6 +163,7 @@ def as_in_the_paper(
         hidden_variance=PAPER_VARIANCE[config.method],
         noise_variance=1.0 if are_labels else 0.5,
         n_heads=1,
+        dropout=0.0,
         preset="paper",
         skip=False,
     )

@@ -22,7 +22,7 @@ from nongauss.tables.rows import canonical_rows, content_hash
 from nongauss.tables.source import Encoded, Source
 from nongauss.tables.sparse import SparseRows, as_one_array, from_one_array
 from nongauss.tables.target import TargetScaler
-from nongauss.tggm.config import WORD_DROPOUT, NetworkConfig, TrainingRecipe
+from nongauss.tggm.config import DENSE_DROPOUT, WORD_DROPOUT, NetworkConfig, TrainingRecipe
 from nongauss.tggm.splines import NO_SPLINES, SplineColumns, Splines, splines_of
 
 FEWEST_TO_HOLD_OUT = 20
@@ -143,8 +143,10 @@ class LabelReading(NamedTuple):
         return rows
 
     def completed(self, config: NetworkConfig) -> NetworkConfig:
-        """The settings for these classes, and for cells that are words if the table is sparse."""
-        dropout = WORD_DROPOUT if self.shrink is None and not config.preset else 0.0
+        """The settings for these classes, and the share of cells that training leaves out."""
+        dropout = config.dropout
+        if dropout is None:
+            dropout = WORD_DROPOUT if self.shrink is None else dense_dropout(len(self.shrink))
         return replace(config, n_classes=len(self.coder.classes), dropout=dropout)
 
     def rows(self, encoded: Encoded) -> NetworkRows:
@@ -183,15 +185,22 @@ def filled(X: Any, n_inputs: int) -> Float[Array, "B D"]:
     return empty.at[jnp.arange(len(X.index))[:, None], X.index].add(X.value)
 
 
-def thinned(key: Key[Array, ""], X: Any, dropout: float) -> Any:
-    """The rows of a batch; sparse ones lack a random share of their cells, the rest make up for it.
+def dense_dropout(n_columns: int) -> float:
+    """Share of the cells of a dense table that training leaves out by default: none of few columns."""
+    return next((share for least, share in DENSE_DROPOUT if n_columns >= least), 0.0)
+
+
+def thinned(key: Key[Array, ""], X: Any, dropout: float | None) -> Any:
+    """The rows of a batch without a random share of their cells; the rest make up for it.
 
     A cell v becomes v / (1 - dropout) with probability 1 - dropout, else 0: its mean stays v.
     """
     if not dropout:
         return X
-    kept = jax.random.bernoulli(key, 1.0 - dropout, X.value.shape)
-    return SparseRows(X.index, jnp.where(kept, X.value / (1.0 - dropout), 0.0))
+    cells = X.value if isinstance(X, SparseRows) else X
+    kept = jax.random.bernoulli(key, 1.0 - dropout, cells.shape)
+    left = jnp.where(kept, cells / (1.0 - dropout), 0.0)
+    return SparseRows(X.index, left) if isinstance(X, SparseRows) else left
 
 
 class TrainingTable(NamedTuple):

@@ -64,7 +64,7 @@ class GradientSums:
     config: NetworkConfig
 
     def __call__(self, key: Key[Array, ""], params: NetworkParams, batch: PaddedRows) -> dict[str, Any]:
-        """Statistics of one batch; all that is random is which cells of sparse rows are left out."""
+        """Statistics of one batch; all that is random is which cells are left out."""
         X, Y, fold = batch.data
         X = filled(thinned(key, X, self.config.dropout), params.W0.shape[-1])
 
