@@ -20,7 +20,8 @@ from nongauss.predictive.cells import drawn_values, law_of
 from nongauss.tables.column import Column
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.learn import as_source, learn
-from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, learn_margins
+from nongauss.tables.learn_margins import learn_margins
+from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise
 from nongauss.tables.source import itself
 
 N = 60

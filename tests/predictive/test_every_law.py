@@ -22,7 +22,7 @@ from nongauss.predictive.law import GridDistribution
 from nongauss.predictive.recalibrated import recalibrated
 from nongauss.sparse_gp import likelihoods
 from nongauss.tables.learn import as_source, learn
-from nongauss.tables.margins import learn_margins
+from nongauss.tables.learn_margins import learn_margins
 
 M, V = np.array([-0.4, 0.3, 1.1]), np.array([0.05, 0.4, 0.9])
 SHARES = np.array([0.3, 0.7])

@@ -17,7 +17,8 @@ from nongauss.optimise.course import FitResult, Status
 from nongauss.predictive.distribution import FloatArray
 from nongauss.tables.filling import Gaps
 from nongauss.tables.learn import as_source, learn
-from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, learn_margins, row_hashes
+from nongauss.tables.learn_margins import learn_margins
+from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, row_hashes
 from nongauss.tables.source import itself
 
 
@@ -61,10 +62,28 @@ class MarginImputer(CellImputer, NongaussEstimator):
 class ColumnsAlone(MarginImputer):
     """Each missing cell has the distribution of its column."""
 
+    def _learn(self, cells: FloatArray, weight: FloatArray) -> None:
+        """How many cells tell the distribution of each column: (J,)."""
+        n_rows = max(1.0, len(weight) / max(float(weight.sum()), 1e-300))
+        self._n_known = np.maximum(n_rows * (weight @ ~np.isnan(cells)), 2.0)
+
+    def _as_unsure(self, normal: FloatArray, seed: int) -> FloatArray:
+        """Scores (S, N, J) of tables, each with a level and a scale drawn from what n cells tell of these."""
+        known = getattr(self, "_n_known", None)
+        if known is None:  # of an older version
+            return normal
+        rng, found = np.random.default_rng(seed), np.empty_like(normal)
+        for s, own in enumerate(normal):  # one by one: more draws begin as fewer do
+            scale = np.sqrt((known - 1.0) / rng.chisquare(known - 1.0))
+            found[s] = scale * (own + rng.standard_normal(len(known)) / np.sqrt(known))
+        return found
+
     def _complete(self, gaps: Gaps, seed: int, n: int | None) -> MissingLaws:
         """The distribution of its column for each missing cell."""
         noise = RowNoise(row_hashes(gaps.cells, np.isnan(gaps.cells)), seed)
         normal = np.stack([noise.normal(len(self._margins)) for _ in range(n or 1)])
+        if n is not None:
+            normal = self._as_unsure(normal, seed)
         out: list[OrderedCells | LabelCells] = []
         for j, margin in enumerate(self._margins):
             rows = np.flatnonzero(gaps.missing[:, j])

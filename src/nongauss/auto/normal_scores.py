@@ -2,7 +2,7 @@
 
 Scores of ordered columns and 0/1 columns of labels are taken for one normal law, whose covariance EM learns
 from the known cells (Little and Rubin 2002, section 11.2); a cell is told by its conditional law, mapped back
-through its column's quantiles.
+through its column's quantiles. Tables are drawn with covariances drawn from their posterior.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nongauss.auto.columns_alone import MarginImputer
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.estimator.imputation import MissingLaws, known_alone
-from nongauss.rank_factor.score_model import covariance_of_gaps, given_known
+from nongauss.prob.normal_gaps import NormalLaw, learn_law, told_by_law
 from nongauss.tables.filling import Gaps
 from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, row_hashes
 
@@ -23,10 +23,8 @@ FloatArray = NDArray[np.float64]
 
 MOST_ROWS, MOST_SCORES, N_ROUNDS = 2000, 150, 40
 """Rows from which correlations are learned, scores that may be many, rounds of EM."""
-N_DRAWS, ROWS = 20, 1000
-"""Draws of a cell, and rows that are worked on at once."""
-LEAST_SHARE, LEAST_VARIANCE = 0.02, 1e-3
-"""A label to which less is given counts as this; what no score's variance is below."""
+LEAST_SHARE = 0.02
+"""A label to which less is given counts as this."""
 
 
 @persistable("auto.NormalScores")
@@ -43,45 +41,25 @@ class NormalScores(MarginImputer):
             raise InputError(
                 f"{type(self).__name__} takes {MOST_SCORES} numbers and labels at most, got {w.shape[1]}."
             )
-        known, weight = ~np.isnan(w), weight[order]
-        mass = np.maximum(weight @ known, 1e-12)
-        level = weight @ np.where(known, w, 0.0) / mass
-        filled = np.where(known, w, 0.0)
-        self._level, self._covariance = covariance_of_gaps(filled, known, weight, level, N_ROUNDS)
-        self._mass = mass
+        self._law = learn_law(w, weight[order], N_ROUNDS, self._seed)
+        self._mass = np.maximum(weight[order] @ ~np.isnan(w), 1e-12)
+
+    @property
+    def _normal_law(self) -> NormalLaw:
+        """The law of the scores; that of a model of an older version has one draw."""
+        if hasattr(self, "_law"):
+            return self._law
+        level, C = self._level, self._covariance
+        return NormalLaw(level, C, level[None], C[None])
 
     def _complete(self, gaps: Gaps, seed: int, n: int | None) -> MissingLaws:
         """Conditional laws of missing cells, and n joint draws of each row."""
-        n, cells = n or N_DRAWS, known_alone(gaps)
+        n, cells, law = n or 1, known_alone(gaps), self._normal_law
         w = scores_of(self._margins, cells)
-        mean, sd = np.empty_like(w), np.empty_like(w)
-        drawn = np.empty((n, *w.shape))
         noise = RowNoise(row_hashes(cells, np.isnan(cells)), seed)
         normal = [noise.normal(w.shape[1]) for _ in range(n)]
-        for first in range(0, len(w), ROWS):
-            own = slice(first, first + ROWS)
-            known = ~np.isnan(w[own])
-            left, V = given_known(np.where(known, w[own], 0.0), known, self._level, self._covariance)
-            mean[own], sd[own] = (
-                self._level + left,
-                np.sqrt(np.maximum(np.einsum("npp->np", V), LEAST_VARIANCE)),
-            )
-            wider = _widening(self._mass, known)
-            sd[own] *= wider
-            root = np.linalg.cholesky(V + LEAST_VARIANCE * np.eye(w.shape[1]))
-            for s in range(n):
-                drawn[s, own] = mean[own] + wider * np.einsum("npq,nq->np", root, normal[s][own])
-        return _laws(self._margins, gaps.missing, mean, sd, drawn)
-
-
-def _widening(mass: FloatArray, known: NDArray[np.bool_]) -> FloatArray:
-    """By how much laws (N, P) are wider than with correlations that are known: ((n + p) / (n - p))^1/2.
-
-    A regression on p scores that n cells told has left n / (n - p) too little, and p / n are its own errors.
-    """
-    p = np.minimum(known.sum(axis=1)[:, None], 0.5 * mass)
-    found: FloatArray = np.sqrt((mass + p) / (mass - p))
-    return found
+        told = told_by_law(law, w, normal, self._mass)
+        return _laws(self._margins, gaps.missing, *told)
 
 
 def scores_of(margins: tuple[Margin, ...], cells: FloatArray) -> FloatArray:

@@ -23,7 +23,8 @@ from nongauss.harmonium.feature_law import FeatureLaw, law_of_features
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.visible_units import UnitCoder
 from nongauss.tables.encoder import TableEncoder
-from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, learn_margins, row_hashes
+from nongauss.tables.learn_margins import learn_margins
+from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, row_hashes
 from nongauss.tables.rows import content_hash, rounded
 
 FloatArray = NDArray[np.float64]

@@ -29,7 +29,8 @@ from nongauss.rank_factor.score_density import log_densities
 from nongauss.rank_factor.score_model import ScoreModel, learn_scores
 from nongauss.rank_factor.score_predict import complete
 from nongauss.tables.filling import Gaps, find_gaps
-from nongauss.tables.margins import Margin, learn_margins
+from nongauss.tables.learn_margins import learn_margins
+from nongauss.tables.margins import Margin
 
 MOST_MARGIN_ROWS = 20_000
 """Rows by which the distributions of the columns are known."""

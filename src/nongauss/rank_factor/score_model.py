@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from nongauss.core.records import persistable
+from nongauss.prob.normal_gaps import covariance_of_gaps
 from nongauss.rank_factor.config import ShrinkagePrior
 from nongauss.rank_factor.data import FloatArray
 from nongauss.rank_factor.inference import drawn_shrinkage
@@ -32,8 +33,8 @@ N_BURN, N_KEPT, EVERY = 40, 20, 2
 """Sweeps before draws are kept, draws that are kept, and sweeps for each."""
 MANY_SCORES, FEW_FACTORS, FEW_BURN = 200, 12, 20
 """From so many scores on there are fewer factors and sweeps: a fit should take seconds."""
-MOST_OF_EM, ROWS_OF_EM, N_EM, LEAST_VARIANCE = 60, 1000, 15, 1e-3
-"""Most scores of which the start counts what gaps hide, rows that it sees, its rounds, a ridge."""
+MOST_OF_EM, ROWS_OF_EM, N_EM = 60, 1000, 15
+"""Most scores of which the start counts what gaps hide, rows that it sees, its rounds."""
 LEVEL_PRECISION = 0.01
 """Prior precision of the level mu of a column."""
 
@@ -303,38 +304,6 @@ def _first_loadings(
     A = components(rng, centred, weight, n_factors)[1]
     noise = np.clip(variance - (A**2).sum(axis=1), 0.1 * variance, None)
     return np.hstack([A, level[:, None]]), noise
-
-
-def covariance_of_gaps(
-    w: FloatArray, known: NDArray[np.bool_], weight: FloatArray, level: FloatArray, n_rounds: int
-) -> tuple[FloatArray, FloatArray]:
-    """Mean (P,) and covariance (P, P) of scores w (N, P) with gaps, by EM for the normal law from `level`."""
-    P = w.shape[1]
-    C, share = np.eye(P), weight / weight.sum()
-    for _ in range(n_rounds):
-        left, V = given_known(w, known, level, C)
-        moved = share @ left
-        C = (left - moved).T @ (share[:, None] * (left - moved)) + np.tensordot(share, V, 1)
-        C[np.arange(P), np.arange(P)] += LEAST_VARIANCE
-        level = level + moved
-    return level, C
-
-
-def given_known(
-    w: FloatArray, known: NDArray[np.bool_], level: FloatArray, C: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Scores (N, P) less their level, the lost expected given the known; their covariance (N, P, P).
-
-    The lost ones have the covariance Q_mm^-1 and the mean mu_m - Q_mm^-1 Q_mk (w_k - mu_k), Q = C^-1 (Little
-    and Rubin 2002, section 11.2).
-    """
-    P, lost, Q = w.shape[1], ~known, np.linalg.inv(C)
-    block = Q * lost[:, :, None] * lost[:, None, :]
-    block[:, np.arange(P), np.arange(P)] += known
-    V = np.linalg.inv(block) * lost[:, :, None] * lost[:, None, :]
-    left = np.where(known, w - level, 0.0)
-    left -= np.einsum("npq,nq->np", V, (left @ Q) * lost)
-    return left, V
 
 
 def draw_scores(

@@ -20,7 +20,8 @@ from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import InputTable, match_columns, read_input
 from nongauss.tables.kinds import kind_of
-from nongauss.tables.margins import Margin, cells_of
+from nongauss.tables.learn_margins import cells_of
+from nongauss.tables.margins import Margin
 
 FloatArray = NDArray[np.float64]
 
@@ -57,7 +58,7 @@ def find_gaps(encoder: TableEncoder, margins: tuple[Margin, ...], X: Any, name: 
 
 def left_open(encoder: TableEncoder, margins: tuple[Margin, ...], gaps: Gaps, name: str) -> list[str]:
     """Names of columns with missing cells that no margin can fill: empty ones, and texts that nearly all
-    differ (see `margins.learn_margins`).
+    differ (see `learn_margins.learn_margins`).
     """
     where = match_columns(gaps.table, encoder.feature_names, encoder.n_features, name, [])
     known = {encoder.places[margin.flat] for margin in margins}
