@@ -36,6 +36,13 @@ def test_few_rows_or_no_wish_hold_nothing_out(n_rows, fraction):
     assert rows_of.held_out(made_rows(n_rows), fold, 3) is None
 
 
+def test_of_few_numbers_the_members_hold_out_all():
+    five = replace(RECIPE, n_members=5)
+    assert_array_equal(rows_of.folds(7, five, rows_of.FEWEST_NUMBERS), [0, 1, 2, 3, 4, 0, 1])
+    assert_array_equal(rows_of.folds(4, five, rows_of.FEWEST_NUMBERS), np.full(4, -1))
+    assert_array_equal(rows_of.folds(20, five, rows_of.FEWEST_NUMBERS), rows_of.folds(20, five))
+
+
 @pytest.mark.parametrize(("n_members", "fraction"), [(1, 0.9), (2, 0.8), (30, 0.1), (5, 0.001)])
 def test_every_member_has_rows_to_train_on_and_rows_to_be_judged_on(n_members, fraction):
     for n_rows in (20, 25, 40):

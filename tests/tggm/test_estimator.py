@@ -165,6 +165,18 @@ def test_a_table_in_single_precision_is_the_same_table():
         assert_array_equal(TGGMRegressor(**SMALL).fit(table, target).predict(table), expected)
 
 
+def test_intervals_from_few_rows_are_not_far_too_narrow():
+    """Without held-out rows they hold a quarter of new rows."""
+    held = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(510, 3))
+        y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=510)
+        low, high = TGGMRegressor(random_state=0).fit(X[:10], y[:10]).predict_interval(X[10:], 0.9).T
+        held.append(np.mean((low <= y[10:]) & (y[10:] <= high)))
+    assert 0.7 < np.mean(held) < 0.97
+
+
 def test_fixed_variances_stay():
     _, Y = two_outputs()
     model = fitted_by("bp")

@@ -84,7 +84,7 @@ def test_an_average_of_members_that_disagree_is_no_wider_than_its_errors():
     found = [
         covered(made.ensemble._replace(spread_kept=kept)) for kept in (made.ensemble.spread_kept, 0.5, 1.0)
     ]
-    assert 0.89 < found[0] < 0.925 < found[1] < 0.95 < found[2]
+    assert 0.89 < found[0] < 0.912 < found[1] < 0.94 < found[2]
 
 
 def test_intervals_of_a_hundred_rows_cover_new_ones():

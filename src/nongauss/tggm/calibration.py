@@ -32,6 +32,9 @@ MOST_ADDED = 0.15
 """Share of that variance that the part kept of many rows may add at most: where members disagree as much as
 the noise, half of it would make intervals too wide."""
 
+ROWS_THAT_TELL = 1000.0
+"""How many held-out rows take half of the members' spread off the variance that they set; see `_once`."""
+
 CHOICES = 12.0
 """What held-out rows choose beside the variance (epochs, heads, objective, power, skewness, tails), in rows:
 the mean of n squared errors is too small by about a share CHOICES / (n + CHOICES)."""
@@ -74,7 +77,8 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
     highest log density of held-out errors, shortened to those of the ensemble, sqrt((a - b) / a); the other
     tails keep a part by their probability. The n rows have chosen a lot: squares are taken 1 + c / (n + c)
     times, beside c = `CHOICES` rows of ratio 1. The spread on top, which `_spread_kept` tells, would count
-    twice what they have found. Without them the model is taken at its word; so are probabilities of labels.
+    twice what they have found, and `_once` takes it off where they are many. Where no row is held out the
+    model is taken at its word; so are probabilities of labels.
     """
     n_outputs = params.n_outputs
     plain = Ensemble(params, config, np.ones(n_outputs), 1.0, np.zeros(n_outputs), np.ones(n_outputs))
@@ -90,7 +94,8 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
     inflation = np.where(is_constant, 1.0, np.clip((1.0 - few) * (1.0 + few) * (a - b) + few, *limits))
     shorter = np.sqrt((1.0 + few) * np.clip((a - b) / np.maximum(a, predict.TINY), LEAST_SHORTER, 1.0))
     shares = (1.0,) if config.method == "bp" or params.gate else SKEWNESSES
-    plain = plain._replace(spread_kept=_spread_kept(float(inflation.mean()), float(b.mean()), n_rows))
+    kept = _spread_kept(float(inflation.mean()), float(b.mean()), n_rows)
+    plain = plain._replace(spread_kept=kept)
     best = None
     for power in POWERS:
         set_ = plain._replace(inflation=inflation**power)
@@ -103,7 +108,8 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
     alone = _shape_of(best[2], error, weight, (best[0].skewness,))[2]
     skewed = _worth_of_skewness((error / np.sqrt(variance))[..., 0], weight) if n_outputs == 1 else 0.0
     spread = np.sqrt((weight[..., None] * between).sum((0, 1)) / weight.sum())
-    return CalibratedEnsemble(best[0], alone / weight.sum(), skewed, n_rows, spread)
+    ensemble = best[0]._replace(inflation=best[0].inflation * _once(inflation, kept * b, n_rows))
+    return CalibratedEnsemble(ensemble, alone / weight.sum(), skewed, n_rows, spread)
 
 
 def _spread_kept(inflation: float, spread: float, n_rows: int) -> float:
@@ -114,6 +120,17 @@ def _spread_kept(inflation: float, spread: float, n_rows: int) -> float:
     """
     of_many = min(SPREAD_KEPT, MOST_ADDED * inflation / max(spread, predict.TINY))
     return 1.0 - (1.0 - of_many) * n_rows / (n_rows + ROWS_THAT_HALVE)
+
+
+def _once(
+    inflation: Float64[np.ndarray, " P"], spread: Float64[np.ndarray, " P"], n_rows: int
+) -> Float64[np.ndarray, " P"]:
+    """The factor of the inflation with which the members' spread counts once: 1 - spread / inflation.
+
+    By few rows it is near 1, where wide is better than narrow. Both are in units of V; a half is always left.
+    """
+    share = n_rows / (n_rows + ROWS_THAT_TELL)
+    return np.clip(1.0 - share * spread / np.maximum(inflation, predict.TINY), 0.5, 1.0)
 
 
 def _errors_of(

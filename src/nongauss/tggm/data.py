@@ -26,7 +26,11 @@ from nongauss.tggm.config import DENSE_DROPOUT, WORD_DROPOUT, NetworkConfig, Tra
 from nongauss.tggm.splines import NO_SPLINES, SplineColumns, Splines, splines_of
 
 FEWEST_TO_HOLD_OUT = 20
-"""With fewer distinct rows none is held out: a tenth of them would say nothing."""
+"""With fewer distinct rows of labels none is held out: a tenth of them would say nothing. Of numbers, the
+members together hold out all rows then, which is enough to say when to stop and how wide intervals are."""
+
+FEWEST_NUMBERS = 5
+"""With fewer rows of numbers none is held out."""
 
 MOST_SAMPLED = 50_000
 """Distinct rows of the sample of a table past memory: each member is judged and calibrated by a tenth of
@@ -235,7 +239,7 @@ def canonical(
 def whole_table(data: NetworkRows, recipe: TrainingRecipe, are_labels: bool) -> TrainingTable:
     """Rows in memory, put on the device. Labels of one input are held out together."""
     n_rows, n_members = len(data.weight), recipe.n_members
-    fold = folds_by_input(data, recipe) if are_labels else folds(n_rows, recipe)
+    fold = folds_by_input(data, recipe) if are_labels else folds(n_rows, recipe, FEWEST_NUMBERS)
     weight = weights_near_one(data.weight)
     held = held_out(data._replace(weight=weight), fold, n_members)
     rows = pad_rows((data.X, data.Y, fold), weight, held)
@@ -289,16 +293,19 @@ def trained_on(
     return np.array([weight[fold != e].sum() for e in range(n_members)])
 
 
-def folds(n_rows: int, recipe: TrainingRecipe) -> Int32[np.ndarray, " N"]:
+def folds(n_rows: int, recipe: TrainingRecipe, fewest: int = FEWEST_TO_HOLD_OUT) -> Int32[np.ndarray, " N"]:
     """For each row the member that does not train on it, or -1.
 
     Rows come in an order that depends on their content alone, so dealing them out in turn is a random but
     repeatable choice, which a row's weight or its place in the user's table does not change. Each member has
     other rows, so the share that it holds out is at most one over the number of members, and at most a half.
+    Below `FEWEST_TO_HOLD_OUT` rows, of at least `fewest`, it is that much.
     """
-    if recipe.validation_fraction == 0 or n_rows < max(FEWEST_TO_HOLD_OUT, recipe.n_members):
+    if recipe.validation_fraction == 0 or n_rows < max(fewest, recipe.n_members):
         return np.full(n_rows, -1, np.int32)
-    n_folds = max(2, recipe.n_members, round(1.0 / recipe.validation_fraction))
+    n_folds = max(2, recipe.n_members)
+    if n_rows >= FEWEST_TO_HOLD_OUT:
+        n_folds = max(n_folds, round(1.0 / recipe.validation_fraction))
     turn = np.arange(n_rows, dtype=np.int32) % n_folds
     return np.where(turn < recipe.n_members, turn, -1).astype(np.int32)
 

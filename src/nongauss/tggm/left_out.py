@@ -16,7 +16,7 @@ from nongauss.tables.completion import Donors, completed_rows
 from nongauss.tables.rows import CanonicalRows, canonical_rows, rounded
 from nongauss.tables.source import Encoded, Stream, itself
 from nongauss.tggm.config import TrainingRecipe
-from nongauss.tggm.data import NetworkRows, folds, folds_by_input
+from nongauss.tggm.data import FEWEST_NUMBERS, NetworkRows, folds, folds_by_input
 from nongauss.tggm.exact_law import law_of
 
 GAIN_ROWS = 1000
@@ -36,7 +36,7 @@ def left_out_law(
     Y = model._scaler.transform(np.asarray(y, np.float64)[:, None])
     table = _JudgedTable.of(model, X)
     rows = table.as_trained(model, Y, weight)
-    member = folds(len(rows.X), _recipe(model))[rows.order]
+    member = folds(len(rows.X), _recipe(model), FEWEST_NUMBERS)[rows.order]
     kept = _by_member(member, model.n_members)
     laws = [table.said(own, partial(law_of, model.ensemble_.alone(e), squeeze=True)) for e, own in kept]
     return by_rows(laws, [own for _, own in kept])
@@ -50,7 +50,8 @@ def gain_of_average(model: Any, X: Any, y: FloatArray, weight: FloatArray) -> fl
     """
     Y = model._scaler.transform(np.asarray(y, np.float64)[:, None])
     table = _JudgedTable.of(model, X)
-    member = folds(len(Y), _recipe(model))[table.as_trained(model, Y, weight).order]
+    rows = table.as_trained(model, Y, weight)
+    member = folds(len(Y), _recipe(model), FEWEST_NUMBERS)[rows.order]
     few = np.arange(min(len(Y), GAIN_ROWS))
     laws = (
         table.said(few, partial(law_of, model.ensemble_.alone(e), squeeze=True))
