@@ -96,6 +96,7 @@ def test_14_real_columns_are_not_taken_for_probabilities():
         Harmonium(4, views={"all": (slice(0, 4), "binary")}).fit(X)
 
 
+@pytest.mark.filterwarnings("ignore:No feature is in use")
 @pytest.mark.gate
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
 def test_14_thin_and_empty_rows_and_constant_columns_are_legal(make):

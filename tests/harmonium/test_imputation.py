@@ -140,7 +140,7 @@ def test_rows_without_any_cell_are_filled_alike():
 
 
 @pytest.mark.filterwarnings("ignore:X has columns that are ignored", "ignore:Gaps stay")
-@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore:No feature is in use")
 def test_a_row_of_which_nothing_is_told_is_left_as_it_is():
     row = np.array([[np.nan, 1.0]])
     assert_array_equal(Harmonium(random_state=0).fit(row).impute(row), row)

@@ -1,5 +1,7 @@
 """Features are counted that link columns; what is the shape of one column alone is not."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -15,8 +17,12 @@ from nongauss.harmonium.linked_columns import n_linked_columns
 def test_independent_columns_have_no_feature_in_common(law):
     rng = np.random.default_rng(0)
     X = rng.standard_t(3, (500, 8)) if law == "standard_t" else getattr(rng, law)((500, 8))
-    model = Harmonium(random_state=0).fit(X)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = Harmonium(random_state=0).fit(X)
     assert model.n_active_ <= 1
+    told = [str(one.message) for one in said if "No feature is in use" in str(one.message)]
+    assert len(told) == (model.n_active_ == 0)
     counted = model.component_status_.count(ACTIVE) + model.component_status_.count(LONE)
     assert counted == model.transform(X).shape[1]
 

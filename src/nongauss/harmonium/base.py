@@ -114,12 +114,23 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
             linked = n_linked_columns(machine.params.weights, machine.layout, rows, hidden, coder.owners)
             self.component_status_ = chain.with_lone(linked < 2).reasons
         self.n_active_ = sum(status == ACTIVE for status in self.component_status_)
+        if not self.n_active_ and coder.n_features > 1:
+            self._warn_of_no_feature()
         self.components_ = machine.params.weights.T.astype(np.float64) * coder.directions
         self.visible_std_ = column_spreads(rows)
         self.use_ = rows.weight / rows.weight.sum() @ hidden
         if machine.reading == "global" and self.units == "binary" and self.method != "pcd":
             self._warn_if_saturated(saturated_share(hidden, rows.weight))
         return hidden
+
+    def _warn_of_no_feature(self) -> None:
+        """Warn that the fit has no feature in use."""
+        warnings.warn(
+            "No feature is in use (n_active_ is 0), so that nothing is learned of how columns go together; "
+            "leave out columns that only name rows, or give more rows.",
+            NongaussWarning,
+            stacklevel=5,
+        )
 
     def _warn_if_saturated(self, share: float) -> None:
         """Warn if a large share of the activations of the training rows is next to 0 or 1."""
