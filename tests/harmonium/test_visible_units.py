@@ -84,3 +84,13 @@ def test_a_table_that_says_nothing_has_one_idle_unit():
     layout, coder = kinds(np.ones((4, 2)))
     assert layout == [("all", "real", 1)]
     assert coder.constants[1] == 1.0
+
+
+@pytest.mark.parametrize("n_gaps", [0, 6])
+def test_labels_that_name_rows_become_no_unit(n_gaps):
+    names = [f"n{i}" for i in range(60)]
+    names[:n_gaps] = [None] * n_gaps
+    frame = pd.DataFrame({"name": names, "size": np.arange(60.0), "colour": ["r", "g", "b"] * 20})
+    with pytest.warns(NongaussWarning, match="ignored.*'name'"):
+        coder = kinds(frame)[1]
+    assert set(coder.encoded_names) == {"size", "colour=r", "colour=g", "colour=b"}

@@ -6,6 +6,8 @@ import pytest
 
 from encoding import encoder_of
 from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.tables.learn import learn
+from nongauss.tables.source import Part, Stream
 
 
 def frame(n=12):
@@ -95,8 +97,31 @@ def test_identifiers_are_ignored():
     X = pd.DataFrame({"id": [f"row {i}" for i in range(n)], "v": np.arange(n)})
     with pytest.warns(NongaussWarning, match="'id' .text that is different in every row"):
         assert encoder_of(X).encoded_names == ("v",)
-    twice = encoder_of(pd.concat([X, X[:1]]))
-    assert twice.encoded_names == encoder_of(X, np.where(np.arange(n) == 0, 2.0, 1.0)).encoded_names
+    with pytest.warns(NongaussWarning, match="'id'"):
+        assert encoder_of(pd.concat([X, X[:1]])).encoded_names == ("v",)
+    with pytest.warns(NongaussWarning, match="'id'"):
+        assert encoder_of(X, np.where(np.arange(n) == 0, 2.0, 1.0)).encoded_names == ("v",)
+
+
+@pytest.mark.filterwarnings("ignore:X has columns that are ignored")
+@pytest.mark.parametrize("weight", [None, "fractions", "whole"])
+def test_labels_of_which_nearly_all_occur_once_are_an_identifier(weight):
+    n = 150
+    names = np.array([f"n{i}" for i in range(n)], dtype=object)
+    with_gaps, twice = np.where(np.arange(n) % 25 == 0, None, names), np.where(names == "n1", "n0", names)
+    cities = np.array([f"c{i // 2}" for i in range(n)], dtype=object)
+    rng = np.random.default_rng(0)
+    given = {None: None, "fractions": rng.uniform(0.5, 1.5, n), "whole": 1.0 + (np.arange(n) < 10)}[weight]
+    X = pd.DataFrame({"gaps": with_gaps, "twice": twice, "city": cities, "v": np.arange(n)})
+    roles = [code.role for code in encoder_of(X, given).columns]
+    assert roles == ["identifier", "identifier", "labels", "numeric"]
+    halves = Stream([Part(f"part {i}", X[i::2], None, None) for i in range(2)], in_memory=False)
+    assert [code.role for code in learn(halves).encoder.columns] == roles
+
+
+def test_few_rows_keep_their_labels():
+    X = pd.DataFrame({"colour": ["a", "b", "c", "d", "e", "a", "b", "c"], "name": list("stuvwxyz")})
+    assert [code.role for code in encoder_of(X).columns] == ["labels", "labels"]
 
 
 def test_frames_are_matched_by_name():

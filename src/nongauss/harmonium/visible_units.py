@@ -21,7 +21,7 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
 from nongauss.harmonium.exponential_families import KINDS, RANGES, Layout, UnitBlock
 from nongauss.tables.column import ColumnSummary, listed
-from nongauss.tables.column_code import ColumnCode
+from nongauss.tables.column_code import ColumnCode, names_rows
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.kinds.number import Moments
 from nongauss.tables.learn import Learned
@@ -221,7 +221,7 @@ def unit_coder(table: Learned, views: Any, is_sparse: bool = False) -> UnitCoder
     for view, (chosen, kind) in by_view.items():
         flat = [j for place in chosen for j in of_place.get(place, ())]
         told.update(flat)
-        own = _view_units(columns, flat, kind, view)
+        own = _view_units(columns, [j for j in flat if not names_rows(columns[j], table.counted)], kind, view)
         for name in KINDS:
             some = [unit for unit in own if unit.kind == name]
             if some:
@@ -247,7 +247,8 @@ def _warn_ignored(names: Sequence[str]) -> None:
     """Say which columns become no unit."""
     if names:
         warnings.warn(
-            f"X has columns that are ignored, with one value, none, or too many labels: {listed(names)}.",
+            f"X has columns that are ignored, with one value, none, too many labels, or labels that are "
+            f"different in every row or nearly so: {listed(names)}; to keep labels, group them into fewer.",
             NongaussWarning,
             stacklevel=6,
         )

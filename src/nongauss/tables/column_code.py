@@ -22,6 +22,9 @@ Role = Literal["numeric", "labels", "constant", "empty", "identifier", "unrelate
 
 _MOST_UNSEEN = 5
 
+NEARLY_ALL = 0.9
+"""Labels are an identifier if there are at least this many for each cell that is not missing."""
+
 UNRELATED: Role = "unrelated"
 """The role of a column of a wide table that a fit does not look at (see `screen`)."""
 
@@ -146,7 +149,7 @@ def code_of(column: ColumnSummary, counted: Counted) -> ColumnCode:
         return code
     if len(levels) == 1 and not gaps:
         return replace(code, role="constant")
-    if len(levels) > MOST_LEVELS or (len(levels) > FEW_ROWS and len(levels) == counted.n_rows):
+    if len(levels) > MOST_LEVELS or names_rows(column, counted):
         return replace(code, role="identifier")
     ranks = tuple(map(column.order.index, levels)) if column.order else ()
     mass = list(levels.values())
@@ -154,6 +157,16 @@ def code_of(column: ColumnSummary, counted: Counted) -> ColumnCode:
     flagged = gaps and not column.part  # parts of a date are missing together: its number has the flag
     code = replace(code, role="labels", gaps=gaps, levels=tuple(levels), share=share, ranks=ranks)
     return replace(code, flagged=flagged)
+
+
+def names_rows(column: ColumnSummary, counted: Counted) -> bool:
+    """Is this flat column an identifier, by its labels: more than a few, nearly all of another row each?
+
+    Of weights that are not whole, the rows that are not missing count by their share of the weight.
+    """
+    levels = column.levels or {}
+    known = counted.n_rows * sum(levels.values()) / counted.weight
+    return len(levels) > FEW_ROWS and len(levels) >= NEARLY_ALL * known
 
 
 def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray[np.intp]:

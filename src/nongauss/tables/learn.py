@@ -87,7 +87,10 @@ def _why_ignored(code: ColumnCode, column: ColumnSummary) -> str:
     levels = column.levels or {}
     if sum(len(level.split()) for level in levels) >= _WORDS_OF_TEXT * len(levels):
         return "free text, which no model here can use"
-    return f"text that is different in every row, or more than {MOST_LEVELS} labels"
+    return (
+        f"text that is different in every row or nearly so, or more than {MOST_LEVELS} labels; to keep it, "
+        "group its labels into fewer"
+    )
 
 
 def _warn_ignored(codes: Sequence[ColumnCode], columns: Sequence[ColumnSummary], is_frame: bool) -> None:
