@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nongauss.estimator.base import (
@@ -19,9 +20,11 @@ from nongauss.estimator.base import (
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.probabilities import ProbabilityClassifierMixin
+from nongauss.predictive.distribution import checked_count
 from nongauss.sparse_gp.base import SparseGP
 from nongauss.sparse_gp.config import KernelLike, Number
 from nongauss.sparse_gp.data import NumberClasses
+from nongauss.sparse_gp.draws import probability_draws
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.left_out import left_out_label_density
 from nongauss.sparse_gp.likelihoods import Bernoulli, Likelihood, Multinomial, Ordinal, VaryingOrdinal
@@ -101,6 +104,17 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
         found: FloatArray = self._over_gaps(X, self._probabilities)
         return found
+
+    def posterior_draws(self, X: Any, n: int = 1, random_state: Any = None) -> FloatArray:
+        """`n` draws of each class's probability as a function, at the rows of X: (N, C, n).
+
+        A draw is of the latent functions: its values at different rows belong together, so that sums and
+        differences over rows have the right spread. The mean over draws is that of `predict_proba`, of
+        three and more classes nearly. Up to 1,000 distinct rows are drawn from the joint posterior; more
+        follow from 1,000 of them. Equal seed, equal draws.
+        """
+        count, rng = checked_count(n), np.random.default_rng(self._key_seed(random_state))
+        return probability_draws(self, X, count, rng)
 
     def _probabilities(self, encoded: FloatArray) -> FloatArray:
         average = GPAverage(self.posteriors_, self.weights_)

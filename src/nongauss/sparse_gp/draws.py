@@ -11,7 +11,8 @@ its nearest training rows and the nearest of those drawn before (Vecchia 1988).
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from scipy.spatial.distance import cdist
 
 from nongauss.sparse_gp.group_effects import effect_variance, strangers
 from nongauss.sparse_gp.kernels import FloatArray
+from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.neighbours import N_NEAR, NearResiduals
 from nongauss.sparse_gp.params import inducing_inputs, row_slices
 from nongauss.sparse_gp.predict import GPPosterior
@@ -30,6 +32,15 @@ MOST_JOINT = 1000
 """Distinct rows that are drawn at once."""
 
 _JITTER = 1e-9  # of the mean variance, on the diagonal of a covariance
+
+
+class _Functions(NamedTuple):
+    """Draws of numbers `own` (n,) of the latent functions: f (n, N, L), and what says y given these."""
+
+    own: NDArray[np.intp]
+    likelihood: Likelihood
+    f: FloatArray
+    psi: FloatArray
 
 
 def function_draws(
@@ -122,15 +133,40 @@ def _root(covariance: FloatArray) -> FloatArray:
 def target_draws(
     model: Any, X: Any, n: int, rng: np.random.Generator, with_noise: bool
 ) -> NDArray[np.float64]:
-    """n draws at rows of a table of the mean of y given the functions, or with noise of y itself: (N, n).
-
-    Each draw is of one of the models that are averaged, and of one completion of rows with missing cells.
-    """
+    """n draws at rows of a table of the mean of y given the functions, or with noise of y itself: (N, n)."""
     centre, scale = float(model._scaler.centre[0]), float(model._scaler.scale[0])
     new = model._new_rows(X)
     tables = _completions(model, new, n)
-    stranger = None if model.group is None else strangers(model._encoder, model.group, new)
     out = np.empty((len(tables[0]), n))
+    for own, likelihood, f, psi in _functions(model, new, tables, n, rng):
+        flat = f.reshape(-1, f.shape[2])
+        law = likelihood.predictive(flat, np.zeros_like(flat), psi, centre=centre, scale=scale)
+        values = law.sample(1, int(rng.integers(2**31)))[:, 0] if with_noise else law.mean
+        out[:, own] = values.reshape(f.shape[:2]).T
+    return out
+
+
+def probability_draws(model: Any, X: Any, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """n draws at rows of a table of the classes' probabilities given the functions: (N, C, n)."""
+    new = model._new_rows(X)
+    tables = _completions(model, new, n)
+    out = np.empty((len(tables[0]), len(model.classes_), n))
+    for own, likelihood, f, psi in _functions(model, new, tables, n, rng):
+        label: Any = likelihood
+        flat = f.reshape(-1, f.shape[2])
+        values = label.probabilities_given(flat, psi)
+        out[:, :, own] = np.moveaxis(values.reshape(*f.shape[:2], -1), 0, -1)
+    return out
+
+
+def _functions(
+    model: Any, new: Any, tables: Sequence[FloatArray], n: int, rng: np.random.Generator
+) -> Iterator[_Functions]:
+    """n draws of the latent functions at rows of a table, given completions of these, in parts.
+
+    Each draw is of one of the models that are averaged, and of one completion of rows with missing cells.
+    """
+    stranger = None if model.group is None else strangers(model._encoder, model.group, new)
     which = rng.choice(len(model.posteriors_), n, p=model.weights_)
     for number, posterior in enumerate(model.posteriors_):
         for s, encoded in enumerate(tables):
@@ -141,11 +177,7 @@ def target_draws(
             if model._near is not None:
                 psi = psi + model._near.psi_shift
                 f += near_draws(model._near, encoded, len(own), rng)[:, :, None]
-            flat = f.reshape(-1, f.shape[2])
-            law = posterior.likelihood.predictive(flat, np.zeros_like(flat), psi, centre=centre, scale=scale)
-            values = law.sample(1, int(rng.integers(2**31)))[:, 0] if with_noise else law.mean
-            out[:, own] = values.reshape(len(own), len(encoded)).T
-    return out
+            yield _Functions(own, posterior.likelihood, f, psi)
 
 
 def near_draws(near: NearResiduals, X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:

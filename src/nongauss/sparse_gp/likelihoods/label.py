@@ -60,6 +60,12 @@ class _Label(Likelihood):
         """Labels have probabilities, and no distribution of a number."""
         raise TypeError(f"The {self.name} likelihood predicts labels; ask for its probabilities.")
 
+    def probabilities_given(self, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """P(y = c | f) of each class, for f (N, L): (N, C)."""
+        classes = np.arange(self.n_classes, dtype=np.float64)
+        logs = [self.log_prob(np.full(len(f), c), f, psi) for c in classes]
+        return np.exp(np.stack(logs, axis=1))
+
     def class_weights(self, y: FloatArray, weight: FloatArray) -> FloatArray:
         """The weight of each class (C,) with half a row more, so that none is empty."""
         counts = np.bincount(_numbers(y), weights=weight, minlength=self.n_classes)
@@ -164,6 +170,10 @@ class Multinomial(_Label):
         """E softmax(f), to the power and normalised again: (N, C)."""
         found: FloatArray = expected_softmax(mean, variance)
         return found if self.power == 1.0 else _to_power(found, self.power)
+
+    def probabilities_given(self, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """softmax(f), to the power and normalised again."""
+        return super().probabilities_given(self.power * f, psi)
 
     def recalibrated(
         self, y: FloatArray, weight: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray
