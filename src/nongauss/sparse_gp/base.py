@@ -52,6 +52,8 @@ class SparseGP(TableEstimator):
     _near: NearResiduals | None = None
     _exact_rows: ExactRows | None = None
     weights_: FloatArray
+    _target_mark: str | None = None
+    """Whose leave-one-out densities `loo_` are; see `mark_of_target`."""
 
     def check_loaded(self) -> None:
         """Raises ValueError where posteriors, their shares and the columns do not fit each other."""

@@ -7,6 +7,7 @@ be without the target, as a prediction is; the draws that stand in other rows' g
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -134,7 +135,7 @@ def _cavities(model: Any, posterior: GPPosterior, rows: GPRows) -> Cavities:
 
 
 def left_out_density(model: Any, source: Source, likelihood: Likelihood, n_values: int) -> FloatArray | None:
-    """log p of what is known of each row of a table in memory, given all others: (N,).
+    """log p of what is known of each row of a table in memory, given all others: (N,); marks whose y it is.
 
     None for a table in parts, or one so large that it would take long. Of rows with a limit it is the log
     probability of the interval; of selected rows that given their selection. See `beside.known_of`.
@@ -146,6 +147,7 @@ def left_out_density(model: Any, source: Source, likelihood: Likelihood, n_value
     if len(weight) * len(model.posterior_.Z) ** 2 > MOST_NUMBERS:
         return None
     y = validate_target(part.y, len(weight), type(model).__name__, warn=False)[0][:, 0]
+    model._target_mark = mark_of_target(y)
     known = known_of(y, part.beside, likelihood, n_values)
     law = left_out_law(model, part.X, known if n_values > 1 else y, weight, part.beside.get("exposure"))
     if n_values == 1 or likelihood.takes_trials:
@@ -163,9 +165,22 @@ def left_out_label_density(model: Any, source: Source, coder: LabelCoder) -> Flo
     if len(weight) * len(posterior.Z) ** 2 * len(posterior.offset) > MOST_NUMBERS:
         return None
     codes = coder.encode(part.y, len(weight), type(model).__name__, weight)
+    model._target_mark = mark_of_target(coder.classes[np.asarray(codes, np.intp)])
     shares = left_out_probabilities(model, part.X, codes, weight)
     own: FloatArray = shares[np.arange(len(codes)), np.asarray(codes, np.intp)]
     return np.log(np.maximum(own, 1e-300))
+
+
+def mark_of_target(y: Any) -> str:
+    """A mark of targets (N,) by which another model shows that it was fitted to the same: a hash.
+
+    Numbers have that of their values, labels that are none that of their names.
+    """
+    try:
+        values = np.asarray(y, np.float64) + 0.0  # -0.0 is 0.0
+        return hashlib.sha256(values.tobytes()).hexdigest()
+    except (TypeError, ValueError):
+        return hashlib.sha256(repr([str(name) for name in y]).encode()).hexdigest()
 
 
 def compare(models: Mapping[str, Any] | Sequence[Any]) -> pd.DataFrame:
@@ -189,6 +204,7 @@ def compare(models: Mapping[str, Any] | Sequence[Any]) -> pd.DataFrame:
     sizes = {len(model.loo_) for model in named.values()}
     if len(sizes) > 1:
         raise InputError(f"The models were fitted to {sorted(sizes)} rows; fit them to the same rows.")
+    _check_same_target(named)
     counts = np.array([n_parameters(model) for model in named.values()])
     each = np.stack([model.loo_ for model in named.values()]) - counts[:, None] / sizes.copy().pop()
     mean = each.mean(axis=1)
@@ -206,6 +222,21 @@ def compare(models: Mapping[str, Any] | Sequence[Any]) -> pd.DataFrame:
         index=list(named),
     )
     return table.sort_values("log_density", ascending=False)
+
+
+def _check_same_target(named: Mapping[str, Any]) -> None:
+    """Raises InputError where models were fitted to different y; a model without a mark fits all."""
+    marks = {name: getattr(model, "_target_mark", None) for name, model in named.items()}
+    first: dict[str, str] = {}
+    for name, mark in marks.items():
+        if mark is not None:
+            first.setdefault(mark, name)
+    if len(first) > 1:
+        one, other = list(first.values())[:2]
+        raise InputError(
+            f"The models {one!r} and {other!r} were fitted to different y, or to rows in another order; fit "
+            "them to the same rows."
+        )
 
 
 def left_out_probabilities(model: Any, X: Any, codes: FloatArray, weight: FloatArray) -> FloatArray:
