@@ -24,6 +24,9 @@ from nongauss.sparse_gp.likelihoods.base import (
 HALF_A_COUNT = 0.5
 """What a count of 0 is taken for where its logarithm is needed."""
 
+WIDEST_LOG = 90.0
+"""Variance of a logarithm up to which a variance is right: times the square of the largest rate, a number."""
+
 _LARGEST_RATE = 1e18  # of which NumPy draws a Poisson number
 
 
@@ -78,7 +81,7 @@ class Poisson(_Count):
         """M = e^{m + v/2} and M + M^2 (e^v - 1)."""
         v = variance[..., 0]
         first = bounded_exp(mean[..., 0] + 0.5 * v)
-        return first, first + first**2 * np.expm1(v)
+        return first, first + first**2 * np.expm1(np.minimum(v, WIDEST_LOG))
 
     def sharpness(self, mean: FloatArray, sd: FloatArray, psi: FloatArray) -> FloatArray:
         """The root of the rate, two deviations up."""
@@ -152,6 +155,7 @@ class NegativeBinomial(_Count):
         """M = e^{m + v/2} and M + M^2 (e^v - 1 + e^v / r)."""
         v = variance[..., 0]
         first = bounded_exp(mean[..., 0] + 0.5 * v)
+        v = np.minimum(v, WIDEST_LOG)
         return first, first + first**2 * (np.expm1(v) + np.exp(v) / math.exp(psi[0]))
 
     def sharpness(self, mean: FloatArray, sd: FloatArray, psi: FloatArray) -> FloatArray:
