@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nongauss
-from nongauss import SparseGPRegressor
+from nongauss import SparseGPClassifier, SparseGPOrdinalClassifier, SparseGPRegressor
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.sparse_gp import draws
 from nongauss.sparse_gp.config import GPRecipe
@@ -95,6 +95,35 @@ def test_draws_of_counts_and_of_rows_with_gaps_are_means():
         np.testing.assert_allclose(got.mean(axis=1), model.predict(rows), rtol=0.2)
 
 
+@pytest.mark.parametrize("kind", ["two", "three", "ordinal", "varying"])
+def test_probabilities_are_drawn_as_functions_whose_mean_is_predicted(kind):
+    y = np.digitize(Y, [0.0] if kind == "two" else [-0.5, 0.5])
+    how = {"n_inducing": 8, "tol": 0.1, "random_state": 0}
+    if kind in ("two", "three"):
+        model = SparseGPClassifier(**how).fit(X, y)
+    else:
+        spread = "varying" if kind == "varying" else "constant"
+        model = SparseGPOrdinalClassifier(spread=spread, **how).fit(X, y)
+    got = model.posterior_draws(np.repeat(GRID, 2, axis=0), 2000, 0)
+    assert got.shape == (60, len(model.classes_), 2000)
+    np.testing.assert_array_equal(got[::2], got[1::2])
+    np.testing.assert_array_equal(got, model.posterior_draws(np.repeat(GRID, 2, axis=0), 2000, 0))
+    np.testing.assert_allclose(got.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(got[::2].mean(axis=2), model.predict_proba(GRID), atol=0.03)
+
+
+def test_latent_functions_of_labels_are_drawn_from_the_exact_joint_posterior():
+    model = SparseGPClassifier(n_inducing=8, tol=0.1, random_state=0).fit(X, Y > 0.0)
+    posterior = model.posterior_
+    kernel, theta, space = posterior.kernels[0], posterior.thetas[0], posterior.space
+    encoded = model._encode(GRID)
+    Kz = kernel.forward(theta, space, posterior.Z, encoded)[0]
+    exact = kernel.forward(theta, space, encoded, encoded)[0] - Kz.T @ posterior.W[0, 0] @ Kz
+    chance = model.posterior_draws(GRID, 6000, 0)[:, 1]
+    f = np.log(chance) - np.log1p(-chance)
+    np.testing.assert_allclose(np.cov(f), exact, atol=0.06 * exact.diagonal().max())
+
+
 def test_left_out_rows_are_predicted_as_by_a_fit_without_them(model):
     assert model.loo_.shape == (40,)
     for row in (3, 17):
@@ -130,6 +159,9 @@ def test_models_are_compared_by_rows_left_out(model):
     assert table["weight"].sum() == pytest.approx(1.0)
     with pytest.raises(InputError, match=r"fitted to .* rows; fit them to the same rows"):
         nongauss.compare([model, SparseGPRegressor(tol=0.05, n_scales=1).fit(X[:30], Y[:30])])
+    other = SparseGPRegressor(tol=0.05, n_scales=1).fit(X, Y[::-1])
+    with pytest.raises(InputError, match="'0' and '1' were fitted to different y"):
+        nongauss.compare([model, other])
     with pytest.raises(InputError, match="has no loo_"):
         nongauss.compare([object()])
 

@@ -249,7 +249,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         Rows of which y is a limit: `censoring` (N,) is 1 where the true value is above y (right-censored, as
         a time without the event), -1 where it is below, 0 where y is known. Or `y_upper` (N,): the true value
         is between y and that; equal where it is known, `inf` where nothing limits it. Predictions are of the
-        true value. For likelihoods of real and positive numbers and of shares.
+        true value. For likelihoods of real and positive numbers and of shares, without point masses.
 
         Rows that are there only because their y is large enough (people who entered a study late, amounts
         below a threshold that nobody records): `truncation` (N,) is what the true value had to be above,

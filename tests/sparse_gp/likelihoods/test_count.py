@@ -83,3 +83,15 @@ def test_a_mixture_of_latent_normals_is_averaged(likelihood, psi):
     np.testing.assert_allclose(
         np.exp(both.log_prob(y)), np.mean([np.exp(p.log_prob(y)) for p in parts], axis=0), rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("likelihood", [Poisson(), NegativeBinomial()], ids=lambda x: x.name)
+def test_moments_of_an_absurdly_unsure_rate_are_numbers(likelihood):
+    psi = np.zeros(len(likelihood.bounds()))
+    for mean, variance in ((0.0, 1.0), (-800.0, 800.0), (600.0, 5000.0)):
+        first, second = likelihood.moments(np.full((1, 1), mean), np.full((1, 1), variance), psi)
+        assert np.isfinite(first).all()
+        assert np.isfinite(second).all()
+    rate, over = np.exp(0.5), np.expm1(1.0) + (np.exp(1.0) if len(psi) else 0.0)
+    first, second = likelihood.moments(np.zeros((1, 1)), np.ones((1, 1)), psi)
+    np.testing.assert_allclose([first[0], second[0]], [rate, rate + rate**2 * over])

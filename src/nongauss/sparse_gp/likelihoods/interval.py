@@ -218,7 +218,7 @@ def check_censoring(of: Likelihood, given: str = "censoring and y_upper") -> Non
     if of.support not in EDGES or type(of).cdf is Likelihood.cdf:
         raise InputError(
             f"{given} are not for the {of.name} likelihood, but for real and positive numbers "
-            "and shares: take 'gaussian', 'student_t', 'gamma', 'log_normal' or 'beta'."
+            "and shares without point masses: take 'gaussian', 'student_t', 'gamma', 'log_normal' or 'beta'."
         )
 
 
