@@ -11,6 +11,7 @@ from scipy.special import expit
 import nongauss
 from nongauss import SparseGPRegressor
 from nongauss.core.errors import InputError
+from nongauss.prob.quadrature import gauss_hermite
 from nongauss.sparse_gp.kernels import parse
 from nongauss.sparse_gp.likelihoods import (
     REGRESSION,
@@ -275,3 +276,30 @@ def test_shares_keep_their_digits_near_the_ends():
     assert abs(model.predict(X).mean() - y.mean()) < 0.1
     assert isinstance(model.posterior_.likelihood, Beta)
     assert np.isfinite(model.bound_)
+
+
+@pytest.mark.parametrize("likelihood", [ZeroInflatedPoisson(), ZeroInflatedNegativeBinomial()])
+def test_a_zero_among_huge_counts_is_of_the_inflation(likelihood):
+    """Of rates up to e^400 it has E log s(f_2): a rate's own probability of 0 takes no part."""
+    psi = np.zeros(len(likelihood.bounds()))
+    rate = np.array([40.0, 100.0, 250.0, 400.0])
+    mean = np.stack([rate, np.full(4, -1.0)], axis=1)
+    got = likelihood.own_expectation(np.zeros(4), mean, np.full((4, 2), 0.5), psi, with_params=True)
+    x, weight = gauss_hermite(60)
+    f = -1.0 + np.sqrt(0.5) * x
+    share = 1.0 / (1.0 + np.exp(-f))
+    assert_allclose(got.value, weight @ np.log(share), rtol=1e-8)
+    assert_allclose(got.d_mean[:, 1], weight @ (1.0 - share), rtol=1e-8)
+    assert_allclose(got.d_variance[:, 1], -0.5 * weight @ (share * (1.0 - share)), rtol=1e-7)
+    for part in (got.d_mean[:, 0], got.d_variance[:, 0]):
+        assert_allclose(part, 0.0, atol=1e-12)
+
+
+def test_counts_of_a_million_with_zeros_are_fitted():
+    """The log density of a row is about that of its Poisson law, and the bound below 0, as of any counts."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.where(rng.random(120) < 0.2, 0, rng.poisson(1e6 * np.exp(np.sin(X[:, 0]))))
+    model = SparseGPRegressor("zero_inflated_poisson", random_state=0).fit(X, y)
+    assert model.bound_ < 0.0
+    assert model.log_density(X, y).mean() > -9.0

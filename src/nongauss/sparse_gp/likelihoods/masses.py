@@ -294,8 +294,9 @@ class _ZeroInflated(_WithMasses):
     ) -> Expectation:
         """E[l(f_1) + log(1 + e^{f_2 - l(f_1)})]: over f_2 exactly, over f_1 by the trapezoid rule.
 
-        With h(m, v) = E log(1 + e^x), x ~ N(m, v), the integrand is l + h(m_2 - l, v_2), whose derivatives by
-        f_1 are (1 - h_m) l' and (1 - h_m) l'' + 2 h_v l'^2, since h_mm = 2 h_v.
+        With h(m, v) = E log(1 + e^x), x ~ N(m, v), the integrand is m_2 + h(l - m_2, v_2), whose derivatives
+        by f_1 are h_m l' and h_m l'' + 2 h_v l'^2, since h_mm = 2 h_v. So written nothing cancels where
+        l = -e^{f_1} is huge.
         """
         n_params = len(psi) if with_params else 0
         shapes = ((), (2,), (2,), (n_params,))
@@ -322,14 +323,13 @@ class _ZeroInflated(_WithMasses):
         log_p, slope, half_curve = (
             part.reshape(f.shape) for part in (at.value, at.d_mean[:, 0], at.d_variance[:, 0])
         )
-        h, by_m, by_v = expected_log1pexp(mean - log_p, variance)
-        left = 1.0 - by_m
-        d_mean = np.stack([(left * slope) @ weights, by_m @ weights], axis=1)
+        h, left, by_v = expected_log1pexp(log_p - mean, variance)
+        d_mean = np.stack([(left * slope) @ weights, (1.0 - left) @ weights], axis=1)
         d_variance = np.stack([(left * half_curve + by_v * slope**2) @ weights, by_v @ weights], axis=1)
         by_psi = no_params(mean[:, 0])
         if with_params:
             by_psi = np.einsum("nq,nqk,q->nk", left, at.d_params.reshape(*f.shape, -1), weights)
-        return Expectation((log_p + h) @ weights, d_mean, d_variance, by_psi)
+        return Expectation((mean + h) @ weights, d_mean, d_variance, by_psi)
 
     def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
         """log(s(f_2) [y = 0] + s(-f_2) p(y | f_1))."""
