@@ -1,7 +1,7 @@
 """Other units: what if the next laboratory reports on another scale?
 
 Rank factors depend only on the order of the values in a column, so logarithms, doublings and distortions
-change nothing, to the last bit. A model of the values themselves fails.
+change nothing, to the last bit. A model of the values themselves loses a tenth.
 """
 
 import matplotlib.pyplot as plt

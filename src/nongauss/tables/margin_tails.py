@@ -94,7 +94,9 @@ def _is_straighter(one: FloatArray, other: FloatArray, score: FloatArray) -> boo
     own = np.isfinite(score) & (score >= score[-1] - 2.0 * WITHIN)
     if own.sum() < 3:
         return False
-    straight, beside = (np.corrcoef(part[own], score[own])[0, 1] for part in (one, other))
+    # of the largest, as squares of numbers near 1e-200 are 0
+    parts = (part[own] / max(float(np.abs(part[own]).max()), 1e-300) for part in (one, other))
+    straight, beside = (np.corrcoef(part, score[own])[0, 1] for part in parts)
     return bool(straight > max(beside, STRAIGHT))
 
 
