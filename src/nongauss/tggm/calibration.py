@@ -130,7 +130,10 @@ def _once(
     By few rows it is near 1, where wide is better than narrow. Both are in units of V; a half is always left.
     """
     share = n_rows / (n_rows + ROWS_THAT_TELL)
-    return np.clip(1.0 - share * spread / np.maximum(inflation, predict.TINY), 0.5, 1.0)
+    factor: Float64[np.ndarray, " P"] = np.clip(
+        1.0 - share * spread / np.maximum(inflation, predict.TINY), 0.5, 1.0
+    )
+    return factor
 
 
 def _errors_of(
