@@ -15,6 +15,7 @@ from nongauss.estimator.base import NongaussEstimator, RandomState
 from nongauss.estimator.imputation import CellImputer, MissingLaws
 from nongauss.optimise.course import FitResult, Status
 from nongauss.predictive.distribution import FloatArray
+from nongauss.prob.normal_gaps import as_rows
 from nongauss.tables.filling import Gaps
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.learn_margins import learn_margins
@@ -64,8 +65,7 @@ class ColumnsAlone(MarginImputer):
 
     def _learn(self, cells: FloatArray, weight: FloatArray) -> None:
         """How many cells tell the distribution of each column: (J,)."""
-        n_rows = max(1.0, len(weight) / max(float(weight.sum()), 1e-300))
-        self._n_known = np.maximum(n_rows * (weight @ ~np.isnan(cells)), 2.0)
+        self._n_known = np.maximum(as_rows(weight) @ ~np.isnan(cells), 2.0)
 
     def _as_unsure(self, normal: FloatArray, seed: int) -> FloatArray:
         """Scores (S, N, J) of tables, each with a level and a scale drawn from what n cells tell of these."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtri, softmax
+from scipy.special import ndtri
 
 from nongauss.harmonium.data import VisibleRows
 from nongauss.harmonium.enumeration import feature_sets
@@ -51,7 +51,7 @@ class FeatureLaw(NamedTuple):
 def law_of_features(machine: Machine, rows: VisibleRows) -> FeatureLaw:
     """The law of the features of encoded rows, given their seen cells."""
     if machine.is_summed:
-        shares = softmax(machine.log_joint(rows), axis=1)
+        shares = machine.set_shares(rows)
         return FeatureLaw(shares @ feature_sets(machine.params.n_components), shares)
     mean = machine.hidden(rows.X, rows.missing)
     return FeatureLaw(mean, None, np.ones_like(mean) if machine.units == "real" else None)

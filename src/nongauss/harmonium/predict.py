@@ -169,6 +169,11 @@ class Machine(NamedTuple):
         is_chain, odds = self.reading == "chain", self.prior.log_odds
         return log_joint_of_sets(self.params, self.layout, odds, is_chain, rows, self.totals)
 
+    def set_shares(self, rows: VisibleRows) -> Array:
+        """P(z | x) of the S sets of features given the seen cells of rows, (B, S); see `is_summed`."""
+        shares: Array = softmax(self.log_joint(rows), axis=1)
+        return shares
+
     def blocks(self, X: Any, missing: Array | None) -> Iterator[tuple[slice, VisibleRows]]:
         """Encoded rows, as many at a time as are worked on at once, with their place."""
         D, wide = X.shape[1], 2**self.params.n_components if self.is_summed else 1
@@ -197,7 +202,7 @@ class Machine(NamedTuple):
         if self.filler.means.size:
             rows = self.filler.filled(self.layout, rows)
         if self.is_summed and (self.reading == "chain" or rows.missing is not None):
-            summed: Array = softmax(self.log_joint(rows), axis=1) @ feature_sets(self.params.n_components)
+            summed: Array = self.set_shares(rows) @ feature_sets(self.params.n_components)
             return summed
         if self.reading == "chain":
             return infer_features(self.params, self.layout, self.prior, rows)
@@ -234,7 +239,7 @@ class Machine(NamedTuple):
             return self.visible(self.hidden(X, missing))
         out, of_sets = np.empty(X.shape), self.visible(feature_sets(self.params.n_components))
         for place, rows in self.blocks(X, missing):
-            out[place] = softmax(self.log_joint(rows), axis=1) @ of_sets
+            out[place] = self.set_shares(rows) @ of_sets
         return out
 
 

@@ -39,15 +39,20 @@ class NormalLaw(NamedTuple):
         return self.means[s].astype(np.float64), self.covariances[s].astype(np.float64)
 
 
+def as_rows(weight: FloatArray) -> FloatArray:
+    """Weights (N,) by which as many rows count as there are, at least: a sum below N is taken for N."""
+    return weight * max(1.0, len(weight) / max(float(weight.sum()), 1e-300))
+
+
 def learn_law(w: FloatArray, weight: FloatArray, n_rounds: int, seed: int) -> NormalLaw:
     """The normal law of rows w (N, P), NaN where missing, of weights (N,): by EM, and by draws from there.
 
     A draw fills the gaps given mean and covariance, and draws these given the full rows (Schafer 1997,
-    section 5.4): the covariance from the inverse Wishart law. Weights whose sum is below N count as N rows.
+    section 5.4): the covariance from the inverse Wishart law. Weights are taken `as_rows`.
     """
     known = ~np.isnan(w)
     w, P = np.where(known, w, 0.0), w.shape[1]
-    weight = weight * max(1.0, len(weight) / max(float(weight.sum()), 1e-300))
+    weight = as_rows(weight)
     level = (weight @ w) / np.maximum(weight @ known, 1e-12)
     mean, C = covariance_of_gaps(w, known, weight, level, n_rounds)
     rng, n = np.random.default_rng(seed), float(weight.sum())

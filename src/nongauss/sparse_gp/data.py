@@ -28,6 +28,9 @@ MOST_VALUES = 20_000
 FARTHEST = 1e9
 """Rows are taken to be no farther out than this, in sds of a column: kernels that fade have faded there."""
 
+ROBUST_SD = 1.4826
+"""Standard deviation of a normal law in median distances from its median."""
+
 FAR, ABSURD = 20.0, 5.0
 """Values beyond `ABSURD` times `FAR` robust sds from the median do not tell the scale of the target."""
 
@@ -133,7 +136,7 @@ class GPTarget:
     def robust_scaler(self) -> TargetScaler:
         """That of the moments; where values lie absurdly far out, as if all beyond `FAR` were there.
 
-        Distances are from the median, in 1.4826 times the median distance that is not 0: the sd, were the
+        Distances are from the median, in `ROBUST_SD` median distances that are not 0: the sd, were the
         target normal.
         """
         standard, (centre, far) = self.moments.scaler(), self._middle
@@ -166,7 +169,7 @@ class GPTarget:
         apart = distance > 0
         if self.moments.scaler().constant[0] or not apart.any():
             return centre, np.inf
-        return centre, float(FAR * 1.4826 * weighted_median(distance[apart], self.weights[apart]))
+        return centre, float(FAR * ROBUST_SD * weighted_median(distance[apart], self.weights[apart]))
 
 
 def thinned(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -36,7 +36,7 @@ from nongauss.core.records import persistable
 from nongauss.core.schema import LARGEST_LOG
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.sparse_gp.cavity import Cavities, left_out_moments, row_numbers
-from nongauss.sparse_gp.data import FAR, GPRows
+from nongauss.sparse_gp.data import FAR, ROBUST_SD, GPRows
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods.base import weighted_median
 from nongauss.sparse_gp.predict import GPAverage, GPPosterior
@@ -244,7 +244,7 @@ def _alike(residual: FloatArray, noise: FloatArray, weight: FloatArray) -> Float
     A site of next to no precision has lost how far its row is, and the size of its noise tells it.
     """
     usual, distance = 1.0 / weight, np.abs(residual)
-    far = distance > FAR * 1.4826 * weighted_median(distance, weight)
+    far = distance > FAR * ROBUST_SD * weighted_median(distance, weight)
     far |= noise * weight > FAR**2 * weighted_median(noise * weight, weight)
     return np.where(far, np.maximum(noise, usual), usual)
 
